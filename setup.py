@@ -18,9 +18,9 @@ extra = "_requirements"
 class SdistWithSettings(sdist):
     """A source archive that holds settings.ini, without which this script cannot run."""
 
-    def add_defaults(self):
-        super().add_defaults()
+    def make_distribution(self):
         self.filelist.append("settings.ini")
+        super().make_distribution()
 
 
 setup(
