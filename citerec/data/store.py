@@ -212,6 +212,10 @@ class Store:
         "Concepts by row, in lower case."
         return [tuple(json.loads(c.lower())) for (c,) in self._rows("SELECT concepts FROM papers ORDER BY row")]
 
+    def references(self) -> Iterator[tuple[str, list[str]]]:
+        "Every paper that came with a list of references, and that list."
+        for paper_id, refs in self._rows("SELECT paper_id, refs FROM papers WHERE refs != '[]' ORDER BY row"): yield paper_id, json.loads(refs)
+
     def edges(self) -> np.ndarray:  # int32, shape (edges, 2): row of the citing paper, row of the cited one
         "All citations."
         found = self._rows("SELECT s.row, t.row FROM citation_edges JOIN papers s ON s.paper_id = source_id JOIN papers t ON t.paper_id = target_id")
