@@ -1,0 +1,36 @@
+"""What several tests share: the repository, its notebooks and settings, and a process of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nbdev.config import get_config
+from nbdev.doclinks import nbglob
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIG = get_config(path=ROOT)
+NOTEBOOKS = sorted(Path(path) for path in nbglob(CONFIG.nbs_path))
+TIME_LIMIT = 900  # seconds after which a process counts as hung
+
+
+def run(*command, cwd=ROOT, **env) -> subprocess.CompletedProcess:
+    """Run a command in a process that shares nothing with this one."""
+    return subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, **env},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+    )
+
+
+def python(*arguments, **kwargs) -> subprocess.CompletedProcess:
+    """Run this Python in a process of its own; a failure shows what the process wrote."""
+    done = run(sys.executable, *arguments, **kwargs)
+    if done.returncode:
+        pytest.fail(f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}", pytrace=False)
+    return done

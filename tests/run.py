@@ -1,0 +1,78 @@
+"""Runs every test: the notebooks by nbdev_test, then tests/, and closes with one line `N passed, N failed`.
+
+Usage: python tests/run.py
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parent.parent
+CORES = os.cpu_count() or 1
+WORKERS = min(4, CORES)  # each loads torch: 1 GB
+ENV = {**os.environ, "OMP_NUM_THREADS": str(max(1, CORES // WORKERS)), "PYTHONUNBUFFERED": "1"}
+
+
+def stream(*command: str | Path) -> tuple[int, list[str]]:
+    """Run a command, show what it prints as it comes, and give its exit code and its lines."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=ENV, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert process.stdout
+    lines = []
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        lines.append(line.rstrip("\n"))
+    return process.wait(), lines
+
+
+def count_notebooks(lines: list[str]) -> Counter:
+    """Count notebooks in what nbdev_test printed: one that started and neither failed nor completed died with its worker."""
+    names = {kind: {Path(m[1]).name for line in lines if (m := re.match(pattern, line))} for kind, pattern in PATTERNS.items()}
+    passed = names["completed"] - names["failed"]
+    return Counter(passed=len(passed), failed=len((names["started"] | names["failed"]) - passed))
+
+
+PATTERNS = {"started": r"Starting (.+\.ipynb)$", "completed": r"- Completed (.+\.ipynb)$", "failed": r"\t(\S+\.ipynb)$"}
+
+
+def count_junit(report: Path) -> Counter:
+    """Count tests in pytest's report."""
+    if not report.is_file():
+        return Counter()
+    suite = ElementTree.parse(report).getroot()[0]
+    number = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
+    failed = number["failures"] + number["errors"]
+    return Counter(passed=number["tests"] - failed - number["skipped"], failed=failed, skipped=number["skipped"])
+
+
+def settle(name: str, code: int, counts: Counter) -> Counter:
+    """Make a run that broke down, or that ran nothing, a failure."""
+    if counts["failed"] == 0 and (code != 0 or counts["passed"] == 0):
+        print(f"{name} ended with exit code {code} and {counts['passed']} passed tests: that is a failure")
+        counts["failed"] = 1
+    print(f"--- {name}: {', '.join(f'{n} {kind}' for kind, n in counts.items())}", flush=True)
+    return counts
+
+
+def main() -> int:
+    """Run both parts and close with the sum."""
+    nbdev_test = Path(sys.executable).with_name("nbdev_test")
+    code, lines = stream(nbdev_test, "--do_print", "--timing", "--n_workers", str(WORKERS))
+    total = settle("nbdev_test", code, count_notebooks(lines))
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        code, _ = stream(sys.executable, "-m", "pytest", "tests", "-ra", "-n", str(WORKERS), f"--junitxml={report}")
+        total += settle("tests/", code, count_junit(report))
+    skipped = f", {total['skipped']} skipped" if total["skipped"] else ""
+    print(f"{total['passed']} passed, {total['failed']} failed{skipped}", flush=True)
+    return 1 if total["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

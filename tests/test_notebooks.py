@@ -1,0 +1,61 @@
+"""Runs every notebook's cells against the exported package: `#| export` cells are left out, the module stands in for them."""
+
+import importlib
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import CONFIG, NOTEBOOKS, ROOT, python
+from execnb.shell import CaptureShell
+from fastcore.xtras import working_directory
+from nbdev.frontmatter import FrontmatterProc
+from nbdev.process import NBProcessor
+
+EXPORTS = {"export", "exports", "exporti"}
+SKIPPED = set(CONFIG.tst_flags.split())
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(notebook):
+    """One process a notebook, so that neither os.environ nor sys.modules leak into the next."""
+    python(__file__, notebook)
+
+
+def is_left_out(cell) -> bool:
+    """Tell whether a cell is exported, flagged as slow and the like, or no code to run."""
+    directives = getattr(cell, "directives_", None) or {}
+    no_eval = directives.get("eval:", [""])[0].lower() == "false"
+    return cell.cell_type != "code" or bool((EXPORTS | SKIPPED) & {*directives}) or no_eval or "nbdev_export(" in cell.source
+
+
+def exported_names(nb) -> dict:
+    """Find the module that a notebook exports and give its names, private ones too."""
+    directives = (getattr(cell, "directives_", None) or {} for cell in nb.cells)
+    name = next((found["default_exp"][0] for found in directives if "default_exp" in found), None)
+    if name is None:
+        return {}
+    module = importlib.import_module(f"{CONFIG.lib_name}.{name}".removesuffix(".__init__"))
+    return {key: value for key, value in vars(module).items() if not key.startswith("__")}
+
+
+def main(notebook: Path) -> int:
+    """Run one notebook; the traceback names the cell."""
+    os.environ["IN_TEST"] = "1"
+    sys.path.insert(0, str(ROOT))
+    nb = NBProcessor(notebook, procs=FrontmatterProc, process=True).nb
+    if str(getattr(nb, "frontmatter_", {}).get("skip_exec", "")).lower() == "true":
+        return 0
+    shell = CaptureShell(notebook)
+    shell.user_ns.update(exported_names(nb))
+    with working_directory(notebook.parent):
+        try:
+            shell.run_all(nb, exc_stop=True, preproc=is_left_out)
+        except Exception:
+            print(shell.prettytb(fname=notebook), file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
