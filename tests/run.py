@@ -20,9 +20,8 @@ ENV = {**os.environ, "OMP_NUM_THREADS": str(max(1, CORES // WORKERS)), "PYTHONUN
 
 def stream(*command: str | Path) -> tuple[int, list[str]]:
     """Run a command, show what it prints as it comes, and give its exit code and its lines."""
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=ENV, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    pipe, none = subprocess.PIPE, subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=ROOT, env=ENV, text=True, stdin=none, stdout=pipe, stderr=subprocess.STDOUT)
     assert process.stdout
     lines = []
     for line in process.stdout:
@@ -32,13 +31,14 @@ def stream(*command: str | Path) -> tuple[int, list[str]]:
 
 
 def count_notebooks(lines: list[str]) -> Counter:
-    """Count notebooks in what nbdev_test printed: one that started and neither failed nor completed died with its worker."""
-    names = {kind: {Path(m[1]).name for line in lines if (m := re.match(pattern, line))} for kind, pattern in PATTERNS.items()}
-    passed = names["completed"] - names["failed"]
-    return Counter(passed=len(passed), failed=len((names["started"] | names["failed"]) - passed))
+    """Count notebooks in what nbdev_test printed; one that started but did not complete died with its worker."""
 
+    def named(pattern: str) -> set[str]:
+        return {Path(match[1]).name for line in lines if (match := re.match(pattern, line))}
 
-PATTERNS = {"started": r"Starting (.+\.ipynb)$", "completed": r"- Completed (.+\.ipynb)$", "failed": r"\t(\S+\.ipynb)$"}
+    failed = named(r"\t(\S+\.ipynb)$")
+    passed = named(r"- Completed (.+\.ipynb)$") - failed
+    return Counter(passed=len(passed), failed=len((named(r"Starting (.+\.ipynb)$") | failed) - passed))
 
 
 def count_junit(report: Path) -> Counter:

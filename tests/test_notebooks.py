@@ -1,4 +1,4 @@
-"""Runs every notebook's cells against the exported package: `#| export` cells are left out, the module stands in for them."""
+"""Runs every notebook's cells against the exported package: for `#| export` cells the module stands in."""
 
 import importlib
 import os
@@ -25,8 +25,9 @@ def test_notebook(notebook):
 def is_left_out(cell) -> bool:
     """Tell whether a cell is exported, flagged as slow and the like, or no code to run."""
     directives = getattr(cell, "directives_", None) or {}
-    no_eval = directives.get("eval:", [""])[0].lower() == "false"
-    return cell.cell_type != "code" or bool((EXPORTS | SKIPPED) & {*directives}) or no_eval or "nbdev_export(" in cell.source
+    if cell.cell_type != "code" or (EXPORTS | SKIPPED) & {*directives} or "nbdev_export(" in cell.source:
+        return True
+    return directives.get("eval:", [""])[0].lower() == "false"
 
 
 def exported_names(nb) -> dict:

@@ -1,0 +1,101 @@
+"""Builds the docs site from the notebooks: with Quarto where it is installed, else with smalldocs.
+
+Usage: python .ci/build_docs.py [folder]
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbdev.serve
+import yaml
+from nbdev.config import get_config
+from nbdev.processors import FilterDefaults, exec_show_docs
+from nbdev.quarto import refresh_quarto_yml
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+EXPORTS = {"export", "exports", "exporti"}
+
+
+class RunExported(exec_show_docs):
+    """Runs the exported cells and those that draw the reference.
+
+    nbdev would also run every test cell in which something is imported, without the cells that it builds on.
+    """
+
+    def __call__(self, cell):
+        draws = cell.source.lstrip().startswith(("show_doc(", "#| echo", "#| output"))
+        if draws or EXPORTS & {*(cell.directives_ or {})}:
+            super().__call__(cell)
+
+
+class Processors(FilterDefaults):
+    """nbdev's own processors, but for the one that runs cells."""
+
+    def base_procs(self):
+        return [RunExported if proc is exec_show_docs else proc for proc in super().base_procs()]
+
+
+def page_name(notebook: Path) -> str:
+    """Read from a processed notebook how nbdev calls its page: `00_schema.ipynb` becomes `schema.html`."""
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"]).strip()
+        if cell["cell_type"] == "raw" and source.startswith("---"):
+            return (yaml.safe_load(source.strip("-")) or {}).get("output-file", f"{notebook.stem}.html")
+    return f"{notebook.stem}.html"
+
+
+def rename_pages(site: Path, processed: Path) -> None:
+    """Do what smalldocs leaves out: give the pages nbdev's names, and follow them in every link and index."""
+    names = {f"{notebook.stem}.html": page_name(notebook) for notebook in processed.glob("*.ipynb")}
+    names = {old: new for old, new in names.items() if old != new}
+    for old, new in names.items():
+        (site / old).rename(site / new)
+    if not names:
+        return
+    pattern = re.compile(rf"(?<![\w.-])({'|'.join(map(re.escape, names))})\b")
+    for path in site.iterdir():
+        if path.suffix in {".html", ".json", ".xml"}:
+            text = path.read_text(encoding="utf-8")
+            path.write_text(pattern.sub(lambda match: names[match[0]], text), encoding="utf-8")
+
+
+def mend_method_links(site: Path, public: str) -> None:
+    """Lead links to a method, whose page shows it as a part of its class, to the class."""
+    pages = {path.name: path.read_text(encoding="utf-8") for path in site.glob("*.html")}
+
+    def to_class(match: re.Match) -> str:
+        page, name = match[1], match[2]
+        return match[0] if f'id="{name}"' in pages.get(page, "") else f"{public}{page}#{name.rpartition('.')[0]}"
+
+    pattern = re.compile(rf"{re.escape(public)}([\w.]+\.html)#(\w+\.\w+)")
+    for name, text in pages.items():
+        (site / name).write_text(pattern.sub(to_class, text), encoding="utf-8")
+
+
+def main(folder: Path) -> None:
+    """Let nbdev process the notebooks, render them, and put the site in its place."""
+    config = get_config(path=ROOT)
+    refresh_quarto_yml()
+    sys.path.insert(0, str(ROOT))  # the package that stands here
+    nbdev.serve.FilterDefaults = Processors
+    processed = nbdev.serve.proc_nbs(n_workers=0, force=True)
+    site = processed / config.doc_path.name
+    if quarto := shutil.which("quarto"):
+        subprocess.run([quarto, "render", processed, "--no-cache"], check=True)
+    else:
+        subprocess.run([Path(sys.executable).with_name("smalldocs"), "render", processed], check=True)
+        rename_pages(site, processed)
+    mend_method_links(site, f"{config.doc_host}{config.doc_baseurl}/")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.move(site, folder)
+    print(f"{len([*folder.rglob('*.html')])} pages in {folder}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "_docs")

@@ -1,0 +1,125 @@
+"""A reader's first minute: nbs/60_app.ipynb in JupyterLab in a real browser, a paragraph, a click, five cards.
+
+CITEREC_SCREENSHOT names a file for a picture of the end. Without a browser the test is skipped, in CI it fails.
+"""
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+from conftest import ROOT
+from playwright.sync_api import Page, expect, sync_playwright
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# No sandbox, since CI runs as root; no errands of the browser's own.
+FLAGS = "--no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking"
+SECOND = 1000  # playwright counts milliseconds
+TEXT = (
+    "Recurrent networks read a sentence word by word, which is slow. We drop recurrence and convolution altogether "
+    "and rely on self-attention only, in an encoder and a decoder, to translate between languages."
+)
+
+
+def free_port() -> int:
+    """Ask the system for a port that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def jupyterlab(folder, root):
+    """Serve `root` with a JupyterLab whose settings live in `folder`; gives its address and token."""
+    port, token = free_port(), secrets.token_hex(16)
+    places = {f"JUPYTER_{name}_DIR": str(folder / name) for name in ("CONFIG", "RUNTIME", "DATA")}
+    places |= {f"JUPYTERLAB_{name}_DIR": str(folder / name) for name in ("SETTINGS", "WORKSPACES")}
+    options = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": root,
+        "IdentityProvider.token": token,
+        "LabApp.news_url": None,
+        "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+    }
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    log = folder / "jupyterlab.log"
+    with log.open("w") as out:
+        server = subprocess.Popen(command, env={**os.environ, **places}, stdout=out, stderr=out)
+    try:
+        for _ in range(240):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api/status?token={token}", timeout=5).close()
+                break
+            except OSError:
+                assert server.poll() is None, log.read_text()
+                time.sleep(0.5)
+        else:
+            pytest.fail(f"JupyterLab did not start:\n{log.read_text()}")
+        yield f"http://127.0.0.1:{port}", token
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@contextmanager
+def browser_page(shot: str | None):
+    """Open a page in the browser; at the end, well or badly, take the picture."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS.split())
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        try:
+            yield page
+        finally:
+            if shot:
+                page.screenshot(path=shot)
+            browser.close()
+
+
+def run_all_cells(page: Page) -> None:
+    """Wait until the kernel is ready, then choose Run > Run All Cells."""
+    page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=120 * SECOND)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_text("Run All Cells", exact=True).click()
+
+
+@pytest.mark.skipif(not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this test")
+def test_reader_gets_five_cards(tmp_path):
+    """Run all, type, click, read five cards, open a justification; and nothing outside this machine is asked."""
+    assert BROWSER, "CI needs chromium"
+    copy = tmp_path / "copy"  # JupyterLab writes what it runs
+    shutil.copytree(ROOT / "nbs", copy / "nbs", symlinks=True, ignore=shutil.ignore_patterns(".*"))
+    with jupyterlab(tmp_path, copy) as (address, token), browser_page(os.environ.get("CITEREC_SCREENSHOT")) as page:
+        outside = []
+        inside = (address, address.replace("http", "ws"), "data:", "blob:")
+        page.on("request", lambda request: None if request.url.startswith(inside) else outside.append(request.url))
+        page.goto(f"{address}/lab/tree/nbs/60_app.ipynb?token={token}&reset")
+        page.locator(".jp-Notebook").wait_for(timeout=120 * SECOND)
+        run_all_cells(page)
+
+        button = page.get_by_role("button", name="Recommend", exact=True)
+        button.wait_for(timeout=120 * SECOND)
+        box = page.get_by_placeholder("Paste")
+        box.fill(TEXT)
+        box.press("Tab")
+        button.click()
+
+        cards = page.locator(".citerec-card")
+        expect(cards).to_have_count(5, timeout=180 * SECOND)
+        expect(cards.filter(has_text="Attention Is All You Need")).to_have_count(1)
+        for card in cards.all():
+            assert len(card.inner_text().split()) > 5
+        why = cards.first.locator("details.citerec-why")
+        why.locator("summary").click()
+        expect(why).to_have_attribute("open", "")
+        assert len(why.inner_text().split()) > 5
+        cards.first.scroll_into_view_if_needed()
+    assert not outside

@@ -1,0 +1,125 @@
+"""What only a fresh process, a wheel or a command line can show."""
+
+import ast
+import json
+import re
+import shutil
+import sys
+import zipfile
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from conftest import CONFIG, ROOT, python, run
+
+HEAVY = {"torch", "transformers", "sentence_transformers", "langgraph", "openai", "pandas", "numpy", "pydantic"}
+CITEREC = Path(sys.executable).with_name("citerec")
+
+
+def test_import_is_light():
+    """`import citerec` loads neither the heavy packages nor any module of its own."""
+    done = python("-c", "import citerec, json, sys; print(json.dumps([dir(citerec), [*sys.modules]]))")
+    names, modules = json.loads(done.stdout)
+    assert {"load", "Recommender", "Recommendations", "Corpus"} <= {*names}
+    assert not HEAVY & {*modules}
+    assert not [name for name in modules if name.startswith("citerec.")]
+
+
+def plain(name: str) -> str:
+    """Write a distribution's name as the package index compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_requirements_are_complete():
+    """What a module imports stands in settings.ini; no import rests on what another package happens to bring."""
+    lines = f"{CONFIG.requirements} {CONFIG.reranker_requirements}".split()
+    named = {plain(match[0]) for line in lines if (match := re.match(r"[\w.-]+", line))}
+    own = {*sys.stdlib_module_names, CONFIG.lib_name}
+    missing = []
+    for path in sorted(CONFIG.lib_path.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                modules = [node.module or ""]
+            for package in {module.split(".")[0] for module in modules} - own:
+                if not {plain(name) for name in packages_distributions().get(package, [])} & named:
+                    missing.append(f"{path.relative_to(ROOT)}:{node.lineno} {package}")
+    assert not missing
+
+
+@pytest.fixture(scope="module")
+def long_draft(tmp_path_factory):
+    """A file with far more text than a paragraph."""
+    path = tmp_path_factory.mktemp("draft") / "long.md"
+    path.write_text("attention " * 20_000, encoding="utf-8")
+    return path
+
+
+TEXT = "We drop recurrence and rely on self-attention only."
+BAD = {
+    "unknown option": ["recommend", TEXT, "--nonsense"],
+    "no text": ["recommend"],
+    "greeting": ["recommend", "hello"],
+    "k = 0": ["recommend", TEXT, "--k", "0"],
+    "years in the wrong order": ["recommend", TEXT, "--year-min", "2020", "--year-max", "2010"],
+    "missing corpus": ["info", "no/such/corpus"],
+    "missing corpus to search": ["recommend", TEXT, "--corpus", "no/such/corpus"],
+    "missing draft": ["recommend", "--file", "no/such/draft.md"],
+    "unknown preset": ["recommend", TEXT, "--preset", "nonsense"],
+    "missing source": ["build", "no/such/folder", "--source", "jsonl", "--from", "no/such/source"],
+}
+
+
+def check_refusal(done):
+    """One clear line on stderr, exit code 2, no traceback."""
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD.keys())
+def test_bad_input_is_refused(arguments, tmp_path):
+    """What cannot be done is said in one line, and nothing is left half-written."""
+    check_refusal(run(CITEREC, *arguments, cwd=tmp_path))
+    assert not any(tmp_path.iterdir())
+
+
+def test_too_long_a_draft_is_refused(long_draft, tmp_path):
+    """200,000 characters are no paragraph."""
+    check_refusal(run(CITEREC, "recommend", "--file", long_draft, cwd=tmp_path))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel of this tree, built in a copy so that no build folder is left behind."""
+    copy, out = tmp_path_factory.mktemp("copy") / "citerec", tmp_path_factory.mktemp("wheel")
+    copy.mkdir()
+    for name in ("citerec", "data/sample"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("settings.ini", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    python("-c", f"from setuptools.build_meta import build_wheel; build_wheel({str(out)!r})", cwd=copy)
+    return next(out.glob("*.whl"))
+
+
+def test_wheel_is_complete(wheel):
+    """The wheel holds every module, the sample, the command and the metadata, and nothing else."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {*archive.namelist()}
+        entry_points = archive.read(f"{wheel.stem.rsplit('-', 3)[0]}.dist-info/entry_points.txt").decode()
+    modules = {path.relative_to(ROOT).as_posix() for path in CONFIG.lib_path.rglob("*.py")}
+    sample = {f"citerec/sample/{path.name}" for path in (ROOT / "data/sample").iterdir() if path.is_file()}
+    assert modules | sample <= names
+    assert {"citerec/sample/papers.jsonl", "citerec/sample/edges.jsonl"} <= sample
+    assert {name.split("/")[0] for name in names} == {"citerec", f"citerec-{CONFIG.version}.dist-info"}
+    assert "citerec = citerec.cli:main" in entry_points
+
+
+def test_wheel_finds_its_sample(wheel, tmp_path):
+    """A package that was unpacked elsewhere loads the sample that came with it."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    code = f"import citerec; print(citerec.__file__, len(citerec.load().recommend({TEXT!r}, k=3)))"
+    done = python("-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert done.stdout.split() == [str(tmp_path / "site/citerec/__init__.py"), "3"]
