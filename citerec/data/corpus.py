@@ -20,6 +20,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
+import citerec.schema
 from .embedding import Embedder, read_vectors, write_atomically, write_vectors
 from .graph import Graph
 from .jsonl import JsonlSource, Source
@@ -253,8 +254,9 @@ class Corpus:
 # %% ../../nbs/18_corpus.ipynb #c025
 def sample_source() -> JsonlSource:
     "The records of the sample corpus, as they ship with citerec."
-    import citerec.sample
-    return JsonlSource(citerec.sample.__path__[0])
+    package = Path(citerec.schema.__file__).parent
+    installed, checkout = package / "sample", package.parent / "data" / "sample"
+    return JsonlSource(installed if installed.exists() else checkout)
 
 def open_corpus(name: str | Path,  # a corpus folder, or "sample"
                 settings: Settings | None = None,  # None: from the environment

@@ -1,0 +1,125 @@
+"""Check the sample corpus: `python data/check_sample.py [--against FOLDER]`.
+
+Reads data/sample and looks for what must not be there: records that break the schema, the same paper twice, citations
+that point to the future, papers without any citation, summaries that are too short or too long, vectors out of step.
+With --against, a folder that holds papers.jsonl.gz and edges.jsonl.gz of another corpus, it also reports which share of
+the sample that corpus knows and where the two disagree.
+"""
+
+import argparse
+import re
+import sys
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from citerec.data.jsonl import JsonlSource
+from citerec.schema import CitationEdge, Paper
+from citerec.settings import InputError
+
+SAMPLE = Path(__file__).parent / "sample"
+MIN_PAPERS, MIN_EDGES = 400, 1500
+YEARS = range(1986, 2026)
+SUMMARY_WORDS = range(60, 121)
+SLACK = 1  # years by which a cited paper may be younger: preprints are cited before they are published
+LISTED = 12  # references that another corpus must know of a paper before its silence on one more means anything
+
+
+def normalised(title: str) -> str:
+    """A title without case, accents and punctuation."""
+    return re.sub(r"[^a-z0-9]", "", unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower())
+
+
+def faults(folder: Path = SAMPLE) -> list[str]:
+    """Everything that is wrong with a sample, a sentence each."""
+    try:
+        source = JsonlSource(folder)
+        source.check()
+    except InputError as e:
+        return [str(e)]
+    papers = {p.paper_id: p for p in source.papers()}
+    edges = list(source.edges())
+    found = []
+    if len(papers) < MIN_PAPERS or len(edges) < MIN_EDGES:
+        found.append(f"{len(papers)} papers and {len(edges)} citations are fewer than {MIN_PAPERS} and {MIN_EDGES}")
+    titles = Counter(normalised(p.title) for p in papers.values())
+    found += [f"duplicate title: {p.title}" for p in papers.values() if titles[normalised(p.title)] > 1]
+    for kind in ("doi", "arxiv_id"):
+        ids = Counter(v.lower() for p in papers.values() if (v := getattr(p, kind)))
+        found += [f"duplicate {kind}: {value}" for value, n in ids.items() if n > 1]
+    for p in papers.values():
+        words = len(p.abstract.split())
+        if words not in SUMMARY_WORDS:
+            found.append(f"{p.paper_id}: the summary has {words} words")
+        if p.year not in YEARS:
+            found.append(f"{p.paper_id}: the year is {p.year}")
+        if not p.authors or not p.venue or not p.concepts:
+            found.append(f"{p.paper_id}: no authors, venue or concepts")
+        if p.arxiv_id and not re.fullmatch(r"\d{4}\.\d{4,5}|[a-z-]+(\.[A-Z]{2})?/\d{7}", p.arxiv_id):
+            found.append(f"{p.paper_id}: {p.arxiv_id} is not an arXiv id")
+        if p.doi and not re.fullmatch(r"10\.\d{4,9}/\S+", p.doi):
+            found.append(f"{p.paper_id}: {p.doi} is not a DOI")
+    found += [f"listed twice: {e.source_id} cites {e.target_id}" for e, n in Counter(edges).items() if n > 1]
+    for e in edges:
+        if e.source_id not in papers or e.target_id not in papers:
+            found.append(f"{e.source_id} cites {e.target_id}: not both are in the sample")
+        elif (papers[e.target_id].year or 0) > (papers[e.source_id].year or 0) + SLACK:
+            found.append(f"{e.source_id} ({papers[e.source_id].year}) cites the future: {e.target_id} ({papers[e.target_id].year})")
+    linked = {i for e in edges for i in (e.source_id, e.target_id)}
+    found += [f"{i}: neither cites nor is cited" for i in papers if i not in linked]
+    if source.vectors is None:
+        found.append("there are no ready vectors")
+    elif (shape := np.load(source.vectors, mmap_mode="r").shape)[0] != len(papers):
+        found.append(f"{shape[0]} vectors for {len(papers)} papers")
+    return found
+
+
+def compare(other: JsonlSource, folder: Path = SAMPLE) -> tuple[str, list[str]]:
+    """What another corpus says of the sample: a line of shares, and the disagreements."""
+    source = JsonlSource(folder)
+    papers: dict[str, Paper] = {p.paper_id: p for p in source.papers()}
+    edges: set[CitationEdge] = set(source.edges())
+    by_title = {normalised(p.title): p.paper_id for p in papers.values()}
+    same: dict[str, str] = {}
+    differ = []
+    for theirs in other.papers():
+        ours = papers.get(by_title.get(normalised(theirs.title), ""))
+        if ours is None:
+            continue
+        same[theirs.paper_id] = ours.paper_id
+        if theirs.year and ours.year and abs(theirs.year - ours.year) > SLACK:
+            differ.append(f"year of {ours.title!r}: {ours.year} here, {theirs.year} there")
+        if theirs.arxiv_id and ours.arxiv_id and theirs.arxiv_id != ours.arxiv_id:
+            differ.append(f"arXiv id of {ours.title!r}: {ours.arxiv_id} here, {theirs.arxiv_id} there")
+    listed: Counter[str] = Counter()
+    known = set()
+    for e in other.edges():
+        if e.source_id in same:
+            listed[same[e.source_id]] += 1
+            if e.target_id in same and same[e.source_id] != same[e.target_id]:
+                known.add(CitationEdge(source_id=same[e.source_id], target_id=same[e.target_id]))
+    there = set(same.values())
+    covered = {e for e in edges if listed[e.source_id] >= LISTED and e.target_id in there}
+    differ += [f"only here: {papers[e.source_id].title!r} cites {papers[e.target_id].title!r}" for e in covered - known]
+    differ += [f"only there: {papers[e.source_id].title!r} cites {papers[e.target_id].title!r}" for e in known - edges]
+    line = (f"known there: {len(there)} of {len(papers)} papers ({len(there) / len(papers):.0%}); of {len(edges)} citations {len(edges & known)} are confirmed, "
+            f"{len(covered)} could be judged and {len(covered & known)} of these were found")
+    return line, sorted(differ)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Check the sample corpus.")
+    parser.add_argument("--against", type=Path, help="a folder of JSON lines to compare papers and citations with")
+    against = parser.parse_args().against
+    found = faults()
+    if against:
+        line, differ = compare(JsonlSource(against))
+        print("\n".join([*differ, line]))
+    print("\n".join(found) if found else f"data/sample: no faults in {sum(1 for _ in (SAMPLE / 'papers.jsonl').open(encoding='utf-8'))} papers")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
