@@ -22,19 +22,28 @@ def _facts(recommendation: Recommendation) -> str:
     "Authors, year, venue and citations on one line."
     names = recommendation.authors
     more = f" and {len(names) - _AUTHORS} more" if len(names) > _AUTHORS else ""
-    citations = f"{recommendation.citation_count:,} citation{'s' if recommendation.citation_count != 1 else ''}"
+    citations = f"{recommendation.citation_count:,} known citation{'s' if recommendation.citation_count != 1 else ''}"
     year, venue = str(recommendation.year or ""), recommendation.venue or ""
     known = [", ".join(names[:_AUTHORS]) + more, year, venue, citations]
     return " · ".join(part for part in known if part)
 
 # %% ../nbs/29_cards.ipynb #c009
+def _paths(recommendation: Recommendation) -> list[str]:
+    "Citation paths in words, one a relation."
+    return [str(path) for path in recommendation.paths] or [recommendation.path] * bool(recommendation.path)
+
+def _path(recommendation: Recommendation) -> str:
+    "Citation paths in words on one line, without titles."
+    return " · ".join(str(p.model_copy(update={"via_titles": ()})) for p in recommendation.paths) or recommendation.path
+
+# %% ../nbs/29_cards.ipynb #c012
 def _link(url: str | None) -> str | None:
     "The address where it is one that may be followed, else None."
     try: parts = urlsplit(url or "")
     except ValueError: return None
     return url if parts.scheme in ("http", "https") and parts.netloc else None
 
-# %% ../nbs/29_cards.ipynb #c012
+# %% ../nbs/29_cards.ipynb #c015
 def remarks(state: PipelineState,  # of the run that made the answer
             ) -> list[str]:  # sentences, for above the answer
     "What the reader should know before reading: agents that failed, and notes."
@@ -43,10 +52,10 @@ def remarks(state: PipelineState,  # of the run that made the answer
               for e in state.errors]
     return failed + [str(note) for note in state.metadata.get("notes", [])]
 
-# %% ../nbs/29_cards.ipynb #c015
+# %% ../nbs/29_cards.ipynb #c018
 NOTHING = "No paper of this corpus fits. Widen the years, ask for fewer citations, or say more about the topic."
 
-# %% ../nbs/29_cards.ipynb #c017
+# %% ../nbs/29_cards.ipynb #c020
 _DIRECTIONS = {*map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F])}  # they reorder text
 
 def _plain(text: str) -> str:
@@ -54,7 +63,7 @@ def _plain(text: str) -> str:
     words = " ".join(text.split())
     return "".join(c for c in words if unicodedata.category(c) != "Cc" and c not in _DIRECTIONS)
 
-# %% ../nbs/29_cards.ipynb #c019
+# %% ../nbs/29_cards.ipynb #c022
 _WIDTH = 100  # columns of text that are still read comfortably
 
 def _percent(confidence: float | None) -> str:
@@ -68,7 +77,7 @@ def _entry(recommendation: Recommendation, width: int, text_kind: str) -> str:
     "One recommendation as lines of text."
     r = recommendation
     lines = [_facts(r), f"Confidence: {_percent(r.confidence)}",
-             f"Path: {r.path}" if r.path else "",
+             *(f"Path: {path}" for path in _paths(r)),
              f"Why: {r.justification}" if r.justification else "",
              f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "",
              f"From its {text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
@@ -85,7 +94,7 @@ def as_text(recommendations: Sequence[Recommendation],  # best first
     entries = [_entry(r, width, state.metadata.get("text_kind", "abstract")) for r in recommendations] or [NOTHING]
     return "\n\n".join((["\n".join(notes)] if notes else []) + entries)
 
-# %% ../nbs/29_cards.ipynb #c026
+# %% ../nbs/29_cards.ipynb #c029
 def _bar(share: float) -> str:
     return f'<span class="citerec-bar" aria-hidden="true"><span style="width:{100 * share:.0f}%"></span></span>'
 
@@ -100,20 +109,21 @@ def card(recommendation: Recommendation,
     url, title = _link(r.url), escape(r.title)
     if url: title = f'<a href="{escape(url)}" target="_blank" rel="noopener noreferrer">{title}</a>'
     bar = "" if r.confidence is None else _bar(r.confidence)
-    fit = f"<p>Fit: {escape(r.citation_intent_match)}</p>" if r.citation_intent_match else ""
+    why = [r.justification, f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "", *map(str, r.paths)]
+    reasons = "".join(f"<p>{escape(reason)}</p>" for reason in why if reason)
     parts = [
         '<p class="citerec-title" role="heading" aria-level="3">'
         f'<span class="citerec-rank">{r.rank}</span> {title}</p>',
         f'<p class="citerec-facts">{escape(_facts(r))}</p>',
         f'<p class="citerec-confidence">Confidence {bar} {_percent(r.confidence)}</p>',
-        f'<p class="citerec-path">{escape(r.path)}</p>' if r.path else "",
-        _unfolding("why", "Why this paper", f"<p>{escape(r.justification)}</p>{fit}") if r.justification or fit else "",
+        f'<p class="citerec-path">{escape(_path(r))}</p>' if _path(r) else "",
+        _unfolding("why", "Why this paper", reasons) if reasons else "",
         _unfolding("snippet", f"From its {text_kind}", f"<blockquote>{escape(r.supporting_snippet)}</blockquote>")
         if r.supporting_snippet else "",
     ]
     return f'<div class="citerec-card" role="listitem">{"".join(parts)}</div>'
 
-# %% ../nbs/29_cards.ipynb #c032
+# %% ../nbs/29_cards.ipynb #c035
 STYLE = """<style>
 .citerec { max-width: 52rem; font-size: 14px; line-height: 1.5; color: var(--jp-content-font-color1, inherit); }
 .citerec p { margin: 0 0 .2rem; line-height: 1.5; }
@@ -123,9 +133,11 @@ STYLE = """<style>
 .citerec-card { margin: 0 0 .75rem; padding: .8rem 1rem .7rem; border-radius: 8px;
   border: 1px solid color-mix(in srgb, currentColor 20%, transparent);
   background: color-mix(in srgb, currentColor 3%, transparent); }
-.citerec .citerec-title { font-size: 1.12em; font-weight: 600; margin-bottom: .1rem; }
-.citerec-rank { display: inline-block; min-width: 1.4em; opacity: .75; font-variant-numeric: tabular-nums; }
+.citerec .citerec-title { font-size: 1.12em; font-weight: 600; margin-bottom: .1rem;
+  padding-left: 1.6em; text-indent: -1.6em; }
+.citerec-rank { display: inline-block; width: 1.6em; text-indent: 0; opacity: .75; font-variant-numeric: tabular-nums; }
 .citerec-facts, .citerec-confidence, .citerec-path { opacity: .85; }
+.citerec-path::first-letter, .citerec-why > p::first-letter { text-transform: uppercase; }
 .citerec-bar { display: inline-block; width: 6rem; height: .5em; border-radius: .25em; overflow: hidden;
   vertical-align: .05em; background: color-mix(in srgb, currentColor 18%, transparent); }
 .citerec-bar > span { display: block; height: 100%; background: var(--jp-brand-color1, #1976d2); }
