@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 # %% ../nbs/51_widget.ipynb #c005
 _STYLE = """<style>
 .citerec-app { max-width: 52rem; font-size: 13px; line-height: 1.5; color: var(--jp-ui-font-color1, inherit); }
+.citerec-text textarea { font-family: var(--jp-ui-font-family, inherit); font-size: 14px; line-height: 1.5;
+  padding: .5rem .7rem; }
 .citerec-app .citerec-agents { list-style: none; margin: 0; padding: 0; }
 .citerec-app .citerec-agents li { display: flex; gap: .75rem; margin: 0; padding: .05rem 0; }
-.citerec-app .citerec-agent { flex: 0 0 6.5rem; font-weight: 500; }
+.citerec-app .citerec-agent { flex: 0 0 6.5rem; font-weight: 500; text-transform: capitalize; }
 .citerec-app .citerec-words { flex: 1; }
 .citerec-app .citerec-seconds { flex: 0 0 4.5rem; text-align: right; font-variant-numeric: tabular-nums; }
 .citerec-app .citerec-latency { flex: 1; align-self: center; height: .55em; }
@@ -79,6 +81,8 @@ def _details(events: "list[AgentEvent]") -> str:
 
 # %% ../nbs/51_widget.ipynb #c012
 _log = logging.getLogger(__name__)
+_NEXT = {"query": "searching (the first search loads the embedding model)", "retrieval": "following citations",
+         "expansion": "ranking", "reranking": "choosing quotations", "grounding": "checking"}  # what comes after each
 
 @cache
 def _recommender(corpus: str | None) -> "Recommender":
@@ -97,22 +101,21 @@ class App(widgets.VBox):
     def __init__(self,
                  corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
                  ):
-        def described(width: str) -> dict: return {"description_width": width}
         self.text = widgets.Textarea(placeholder="Paste a sentence, a paragraph or a section that needs citations.",
-                                     rows=8, layout={"width": "100%"})
+                                     rows=6, layout={"width": "100%"})
         self.button = widgets.Button(description="Recommend", button_style="primary",
                                      tooltip="Recommend papers to cite for this text")
-        self.corpus = widgets.Text(str(corpus or ""), description="Corpus folder", style=described("7rem"),
-                                   placeholder="the sample that comes with citerec", layout={"width": "32rem"})
-        self.year_min = widgets.Text(description="Years from", placeholder="any", style=described("7rem"),
-                                     layout={"width": "12rem"})
-        self.year_max = widgets.Text(description="to", placeholder="any", style=described("2rem"),
-                                     layout={"width": "7rem"})
-        self.k = widgets.BoundedIntText(10, min=1, max=100, description="Results", style=described("7rem"),
-                                        layout={"width": "12rem"})
-        years = widgets.HBox([self.year_min, self.year_max])
-        self.options = widgets.Accordion([widgets.VBox([self.corpus, years, self.k])], titles=("Options",))
-        self.progress, self.cards, self.details = widgets.HTML(), widgets.HTML(), widgets.HTML()
+        self.corpus = widgets.Text(str(corpus or ""), description="Corpus folder", style={"description_width": "7rem"},
+                                   placeholder="the sample that comes with citerec",
+                                   layout={"width": "32rem", "max_width": "98%"})
+        narrow: dict = {"style": {"description_width": "7rem"}, "layout": {"width": "12rem"}}
+        self.year_min = widgets.Text(description="First year", placeholder="any", **narrow)
+        self.year_max = widgets.Text(description="Last year", placeholder="any", **narrow)
+        self.k = widgets.BoundedIntText(10, min=1, max=100, description="Results", **narrow)
+        self.options = widgets.Accordion([widgets.VBox([self.corpus, self.year_min, self.year_max, self.k])],
+                                         titles=("Options",), layout={"margin": "6px 2px"})
+        self.progress, self.cards, self.details = widgets.HTML(_draw("")), widgets.HTML(), widgets.HTML()
+        self.text.add_class("citerec-text")
         self.state: PipelineState | None = None  # of the last run
         self.button.on_click(lambda _: self.run(self.text.value))
         super().__init__([self.text, self.button, self.options, self.progress, self.cards, self.details],
@@ -123,7 +126,7 @@ class App(widgets.VBox):
             ) -> None:
         "Recommend papers for a text and show them; returns when they are shown."
         self.text.value, self.state, self.button.disabled = text, None, True
-        self.progress.value = self.cards.value = self.details.value = ""
+        self.cards.value = self.details.value = ""
         try: self._run(text)
         except CiterecError as e: self._fail(str(e))
         except KeyboardInterrupt: self._fail("Interrupted. Press Recommend to start again.")
@@ -141,7 +144,7 @@ class App(widgets.VBox):
         self.progress.value = _progress([], "reading the text")
         for event in recommender.stream(text, **limits):
             events.append(event)
-            self.progress.value = _progress(events, "working")
+            self.progress.value = _progress(events, _NEXT.get(event.agent, ""))
         self.state = events[-1].state
         self.progress.value, self.details.value = _progress(events), _details(events)
         self.cards.value = as_html(self.state.final_recommendations, self.state)
