@@ -33,7 +33,7 @@ def sentences(text: str,
     return [*found, (start, end)] if end > start else found
 
 # %% ../../nbs/25_grounding.ipynb #c008
-READ = 4  # sentences of one abstract that are embedded at most
+READ = 3  # sentences of one abstract that are embedded at most
 
 def _leading_sentences(query: set[str], abstract: str) -> list[tuple[int, int]]:
     "The sentences worth embedding: those that share most words with the query, earlier ones first among equals."
