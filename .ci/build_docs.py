@@ -3,6 +3,7 @@
 Usage: python .ci/build_docs.py [folder]
 """
 
+import ast
 import json
 import re
 import shutil
@@ -32,6 +33,9 @@ class RunExported(exec_show_docs):
         draws = cell.source.lstrip().startswith(("show_doc(", "#| echo", "#| output"))
         if draws or EXPORTS & {*(cell.directives_ or {})}:
             super().__call__(cell)
+            for node in ast.parse(cell.source).body:  # annotations may need what only type checkers import
+                if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                    self.k.run_cell("\n".join(map(ast.unparse, node.body)))
 
 
 class Processors(FilterDefaults):

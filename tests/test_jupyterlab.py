@@ -113,10 +113,10 @@ def test_reader_gets_five_cards(tmp_path):
         button.click()
 
         cards = page.locator(".citerec-card")
-        expect(cards).to_have_count(5, timeout=180 * SECOND)
-        expect(cards.filter(has_text="Attention Is All You Need")).to_have_count(1)
-        for card in cards.all():
-            assert len(card.inner_text().split()) > 5
+        expect(cards.nth(4)).to_be_visible(timeout=180 * SECOND)
+        first_five = [card.inner_text() for card in cards.all()[:5]]
+        assert all(len(text.split()) > 5 for text in first_five)
+        assert any("Attention Is All You Need" in text for text in first_five[:3])
         why = cards.first.locator("details.citerec-why")
         why.locator("summary").click()
         expect(why).to_have_attribute("open", "")

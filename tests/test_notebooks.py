@@ -37,7 +37,7 @@ def exported_names(nb) -> dict:
     if name is None:
         return {}
     module = importlib.import_module(f"{CONFIG.lib_name}.{name}".removesuffix(".__init__"))
-    return {key: value for key, value in vars(module).items() if not key.startswith("__")}
+    return {key: value for key, value in vars(module).items() if key == "__version__" or not key.startswith("__")}
 
 
 def main(notebook: Path) -> int:

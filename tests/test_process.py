@@ -66,7 +66,7 @@ BAD = {
     "missing corpus to search": ["recommend", TEXT, "--corpus", "no/such/corpus"],
     "missing draft": ["recommend", "--file", "no/such/draft.md"],
     "unknown preset": ["recommend", TEXT, "--preset", "nonsense"],
-    "missing source": ["build", "no/such/folder", "--source", "jsonl", "--from", "no/such/source"],
+    "missing source": ["build", "corpus", "--source", "no/such/source"],
 }
 
 
