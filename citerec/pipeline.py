@@ -34,8 +34,14 @@ Agent = Callable[[PipelineState], dict[str, Any]]  # state -> the part of it tha
 def _ungrounded(state: PipelineState) -> dict[str, Any]:
     keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
     n = len(state.reranked_candidates)
-    return {"grounded_candidates": tuple(GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, justification=justify(c, keywords, n, n))
-                                         for c in state.reranked_candidates[: state.k])}
+    return {"grounded_candidates": tuple(
+        GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, justification=justify(c, keywords, n, n))
+        for c in state.reranked_candidates[: state.k])}
+
+def _as_they_are(corpus: Corpus, state: PipelineState) -> dict[str, Any]:
+    leading = state.grounded_candidates[: state.k]
+    papers = corpus.papers([c.paper.paper_id for c in leading])
+    return {"final_recommendations": tuple(recommend(c, p, i, "") for i, (c, p) in enumerate(zip(leading, papers, strict=True), 1))}
 
 def stand_ins(corpus: Corpus,
               retrieval: RetrievalAgent,
@@ -49,9 +55,7 @@ def stand_ins(corpus: Corpus,
         "reranking": ("the order of retrieval", lambda s: {"reranked_candidates": tuple(
             RankedPaper(paper=c, rerank_score=-float(i)) for i, c in enumerate(s.expanded_candidates or s.retrieval_candidates))}),
         "grounding": ("the ranked papers, without quotations", _ungrounded),
-        "synthesis": ("the ranked papers as they are, without quality control", lambda s: {"final_recommendations": tuple(
-            recommend(c, p, i, "") for i, (c, p) in enumerate(zip(s.grounded_candidates[: s.k], corpus.papers([c.paper.paper_id for c in s.grounded_candidates[: s.k]]),
-                                                                  strict=True), 1))}),
+        "synthesis": ("the ranked papers as they are, without quality control", lambda s: _as_they_are(corpus, s)),
     }
 
 # %% ../nbs/30_pipeline.ipynb #c007
@@ -187,7 +191,8 @@ class Pipeline:
                     state = state.model_copy(update=update)
                     failure = state.errors[-1] if len(state.errors) > len(errors) else None
                     words = f"failed ({failure.message}); going on with {failure.fallback}" if failure else _words(state, name)
-                    yield AgentEvent(agent=name, seconds=state.metadata["agents"][name]["seconds"], size=_size(state, name), words=words, failure=failure, state=state)
+                    seconds = state.metadata["agents"][name]["seconds"]
+                    yield AgentEvent(agent=name, seconds=seconds, size=_size(state, name), words=words, failure=failure, state=state)
 
     async def arun(self,
                    state: PipelineState,  # text, number of results and filters

@@ -7,7 +7,6 @@ __all__ = ['Seconds', 'CROSS_ENCODER', 'PRESETS', 'CiterecError', 'CorpusError',
            'BudgetError', 'explain', 'Settings', 'load_settings']
 
 # %% ../nbs/01_settings.ipynb #c003
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
@@ -105,4 +104,5 @@ def load_settings(preset: str | None = None,  # a name from `PRESETS`; None: CIT
         if found.preset not in PRESETS: raise InputError(f"There is no preset {found.preset!r}.", f"Choose from: {', '.join(PRESETS)}.")
         given = found.model_fields_set
         return found.model_copy(update={name: value for name, value in PRESETS[found.preset].items() if name not in given})
-    except ValidationError as e: raise InputError(f"A setting is not usable: {explain(e)}.", "Correct the argument, the CITEREC_ variable or the .env line.") from None
+    except ValidationError as e: raise InputError(f"A setting is not usable: {explain(e)}.",
+                                                  "Correct the argument, the CITEREC_ variable or the .env line.") from None

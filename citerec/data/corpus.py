@@ -65,7 +65,8 @@ def _take_citations(store: Store, source: Source, progress: bool) -> None:
 def _ready_vectors(path: Path, store: Store, embedder: Embedder) -> np.ndarray:
     "Vectors that came with the source, checked: as many as papers, and made by the model they are to be searched with."
     try: vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as e: raise InputError(f"{path} is not a readable .npy file of numbers ({e}).", "Save it with numpy.save, or leave it out to embed the papers.") from None
+    except (ValueError, OSError) as e: raise InputError(f"{path} is not a readable .npy file of numbers ({e}).",
+                                                        "Save it with numpy.save, or leave it out to embed the papers.") from None
     if vectors.shape != (len(store), embedder.dim):
         raise InputError(f"{path} has the shape {vectors.shape}, {len(store)} papers and {embedder.name} need {(len(store), embedder.dim)}.",
                          "Give one vector a paper in the papers' order, or leave the file out to embed the papers.")
@@ -127,7 +128,8 @@ class Corpus:
         "Make a corpus; may be killed and repeated at any moment. Raises `InputError` for records that cannot be used."
         settings, folder = settings or load_settings(), Path(folder)
         if folder.exists() and not folder.is_dir(): raise InputError(f"{folder} is a file.", "Name a folder for the corpus.")
-        if folder.is_dir() and not (folder / "manifest.json").exists() and not (folder / "corpus.db").exists() and any(p.name != ".lock" for p in folder.iterdir()):
+        there = {p.name for p in folder.iterdir()} - {".lock"} if folder.is_dir() else set()
+        if there and not there & {"manifest.json", "corpus.db"}:
             raise InputError(f"{folder} is not empty and holds no corpus.", "Name a new folder: a build clears what it finds of an earlier build.")
         source.check()
         embedder = Embedder(settings.embedding_model, settings.embedding_batch, settings.device)
@@ -140,7 +142,8 @@ class Corpus:
         corpus = cls.open(folder, settings)
         if corpus.manifest["fingerprint"].split()[0] != source.fingerprint():
             corpus.close()
-            raise CorpusError(f"{folder} already holds a corpus of other records ({corpus.manifest['source']}).", "Name another folder, or delete this one first.")
+            raise CorpusError(f"{folder} already holds a corpus of other records ({corpus.manifest['source']}).",
+                              "Name another folder, or delete this one first.")
         return corpus
 
     @classmethod
@@ -152,9 +155,12 @@ class Corpus:
         folder = Path(folder)
         try: manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
-            if (folder / "corpus.db").exists(): raise CorpusError(f"The corpus in {folder} is unfinished.", "Run the same `citerec build` again: it continues where it stopped.") from None
-            raise CorpusError(f"There is no corpus in {folder}.", f"Build one with `citerec build {folder} --source …`, or leave the corpus out to use the sample.") from None
-        except (OSError, ValueError) as e: raise CorpusError(f"The manifest in {folder} cannot be read ({e}).", "Delete the folder and build the corpus again.") from None
+            if (folder / "corpus.db").exists(): raise CorpusError(f"The corpus in {folder} is unfinished.",
+                                                                  "Run the same `citerec build` again: it continues where it stopped.") from None
+            raise CorpusError(f"There is no corpus in {folder}.",
+                              f"Build one with `citerec build {folder} --source …`, or leave the corpus out to use the sample.") from None
+        except (OSError, ValueError) as e: raise CorpusError(f"The manifest in {folder} cannot be read ({e}).",
+                                                             "Delete the folder and build the corpus again.") from None
         if manifest.get("schema_version") != SCHEMA_VERSION:
             raise CorpusError(f"The corpus in {folder} has schema version {manifest.get('schema_version')}, this citerec reads version {SCHEMA_VERSION}.",
                               "Build the corpus again, or install the citerec that made it.")

@@ -101,7 +101,8 @@ class BertEncoder:
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         config = json.loads((folder / "config.json").read_text())
         pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
-        self.heads, self.layers, self.eps, self.dim = config["num_attention_heads"], config["num_hidden_layers"], config["layer_norm_eps"], config["hidden_size"]
+        self.heads, self.layers = config["num_attention_heads"], config["num_hidden_layers"]
+        self.eps, self.dim = config["layer_norm_eps"], config["hidden_size"]
         self.first_token = bool(pooling.get("pooling_mode_cls_token")) or pooling.get("pooling_mode") == "cls"
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.enable_truncation(json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"])
@@ -118,20 +119,23 @@ class BertEncoder:
             config, pooling = json.loads((folder / "config.json").read_text()), json.loads((folder / "1_Pooling" / "config.json").read_text())
             modes = [name for name, on in pooling.items() if name.startswith("pooling_mode_") and on] or [f"pooling_mode_{pooling.get('pooling_mode')}"]
         except (OSError, ValueError, KeyError): return False
-        return (kinds in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]) and config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
-                and config.get("position_embedding_type", "absolute") == "absolute" and modes in (["pooling_mode_mean_tokens"], ["pooling_mode_cls_token"], ["pooling_mode_mean"], ["pooling_mode_cls"])
-                and (folder / "model.safetensors").exists() and (folder / "sentence_bert_config.json").exists() and (folder / "tokenizer.json").exists())
+        return (kinds in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+                and len(modes) == 1 and modes[0].removeprefix("pooling_mode_") in ("mean_tokens", "mean", "cls_token", "cls")
+                and config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
+                and config.get("position_embedding_type", "absolute") == "absolute"
+                and all((folder / name).exists() for name in ("model.safetensors", "sentence_bert_config.json", "tokenizer.json")))
 
     def _forward(self, ids: Any, mask: Any) -> Any:
         "Pooled, unit vectors of token ids, shape (texts, tokens)."
         import torch
         import torch.nn.functional as F
-        w, n, length = self.weights, *ids.shape
+        w, (n, length) = self.weights, ids.shape
         def linear(x: Any, name: str) -> Any: return F.linear(x, w[f"{name}.weight"], w[f"{name}.bias"])
         def norm(x: Any, name: str) -> Any: return F.layer_norm(x, (self.dim,), w[f"{name}.weight"], w[f"{name}.bias"], self.eps)
         def split(x: Any) -> Any: return x.view(n, length, self.heads, -1).transpose(1, 2)
         e = "embeddings"
-        x = norm(w[f"{e}.word_embeddings.weight"][ids] + w[f"{e}.position_embeddings.weight"][:length] + w[f"{e}.token_type_embeddings.weight"][0], f"{e}.LayerNorm")
+        x = w[f"{e}.word_embeddings.weight"][ids] + w[f"{e}.position_embeddings.weight"][:length] + w[f"{e}.token_type_embeddings.weight"][0]
+        x = norm(x, f"{e}.LayerNorm")
         attend = None if bool(mask.all()) else mask[:, None, None, :]
         for layer in range(self.layers):
             at = f"encoder.layer.{layer}"
@@ -243,8 +247,10 @@ def write_vectors(folder: Path,  # the corpus' folder `vectors/`
             part = ids[start : start + PART]
             if not _is_done(folder, start, part):
                 vectors = np.asarray(vectors_of(start, start + len(part)), dtype=np.float16)
-                if len(vectors) != len(part): raise CorpusError(f"There are {len(vectors)} vectors for {len(part)} papers.", "Give one vector a paper, in the papers' order.")
-                if not np.isfinite(vectors).all(): raise CorpusError(f"Some vectors of the papers from row {start} on are not finite numbers.", "Embed the papers again.")
+                if len(vectors) != len(part): raise CorpusError(f"There are {len(vectors)} vectors for {len(part)} papers.",
+                                                                "Give one vector a paper, in the papers' order.")
+                if not np.isfinite(vectors).all(): raise CorpusError(f"Some vectors of the papers from row {start} on are not finite numbers.",
+                                                                     "Embed the papers again.")
                 file, listed = _part(folder, start)
                 file.unlink(missing_ok=True)
                 write_atomically(listed, lambda f, part=part: f.write(json.dumps(list(part)).encode()))  # type: ignore[misc]
@@ -257,7 +263,8 @@ def read_vectors(folder: Path,  # the corpus' folder `vectors/`
     "Read the vectors of a corpus; raises `CorpusError` where they are not those of these papers."
     starts = range(0, len(ids), PART)
     if not all(_is_done(folder, start, ids[start : start + PART]) for start in starts):
-        raise CorpusError(f"The vectors in {folder} are not in step with the papers.", "Run the same `citerec build` again: it continues where it stopped.")
+        raise CorpusError(f"The vectors in {folder} are not in step with the papers.",
+                          "Run the same `citerec build` again: it continues where it stopped.")
     parts = [np.load(_part(folder, start)[0], mmap_mode="r", allow_pickle=False) for start in starts]
     if not parts: return np.zeros((0, 1), dtype=np.float32)
     vectors = np.empty((len(ids), parts[0].shape[1]), dtype=np.float32)

@@ -11,7 +11,7 @@ import math
 import re
 import shutil
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np

@@ -126,7 +126,7 @@ def _conditions(models: Any, filters: SearchFilter, columns: PaperColumns, range
 
 def _ordered(found: list, k: int) -> tuple[np.ndarray, np.ndarray]:
     "Rows and scores of Qdrant's points; equal scores by row."
-    points = sorted(((-p.score, int(p.id)) for p in found))[:k]
+    points = sorted((-p.score, int(p.id)) for p in found)[:k]
     return np.array([row for _, row in points], dtype=np.int64), np.array([-score for score, _ in points], dtype=np.float32)
 
 class EmbeddedIndex:
@@ -141,7 +141,8 @@ class EmbeddedIndex:
         self.columns = columns
         if not (folder / "edge_config.json").exists(): raise CorpusError(f"There is no vector index in {folder}.", "Run the same `citerec build` again.")
         try: self._shard = qdrant_edge.EdgeShard.load(str(folder))
-        except Exception as e: raise CorpusError(f"The vector index in {folder} cannot be opened ({e}).", "Close the other process that uses it, or build the corpus again.") from None
+        except Exception as e: raise CorpusError(f"The vector index in {folder} cannot be opened ({e}).",
+                                                 "Close the other process that uses it, or build the corpus again.") from None
 
     @classmethod
     def build(cls,
@@ -210,7 +211,8 @@ class ServerIndex:
             client = QdrantClient(url=url, api_key=api_key, timeout=timeout, check_compatibility=False)
             client.get_collections()
         except Exception as e:
-            raise ServiceError(f"No Qdrant server answers at {url} ({type(e).__name__}).", "Start it, correct CITEREC_QDRANT_URL, or unset it to use the embedded index.") from None
+            raise ServiceError(f"No Qdrant server answers at {url} ({type(e).__name__}).",
+                               "Start it, correct CITEREC_QDRANT_URL, or unset it to use the embedded index.") from None
         return cls(client, collection, columns)
 
     def upload(self,

@@ -49,9 +49,8 @@ def bootstrap_interval(values: Sequence[float],  # one a query
                        seed: int = 0,
                        ) -> tuple[float, float]:
     "Interval for a mean by the percentile bootstrap over queries."
-    values = np.asarray(values, dtype=float)
     if not len(values): return float("nan"), float("nan")
-    means = np.random.default_rng(seed).choice(values, (draws, len(values))).mean(axis=1)
+    means = np.random.default_rng(seed).choice(np.asarray(values, dtype=float), (draws, len(values))).mean(axis=1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
