@@ -133,9 +133,8 @@ STYLE = """<style>
 .citerec-card { margin: 0 0 .75rem; padding: .8rem 1rem .7rem; border-radius: 8px;
   border: 1px solid color-mix(in srgb, currentColor 20%, transparent);
   background: color-mix(in srgb, currentColor 3%, transparent); }
-.citerec .citerec-title { font-size: 1.12em; font-weight: 600; margin-bottom: .1rem;
-  padding-left: 1.6em; text-indent: -1.6em; }
-.citerec-rank { display: inline-block; width: 1.6em; text-indent: 0; opacity: .75; font-variant-numeric: tabular-nums; }
+.citerec .citerec-title { display: flex; font-size: 1.12em; font-weight: 600; margin-bottom: .1rem; }
+.citerec-rank { flex: 0 0 1.6em; opacity: .75; font-variant-numeric: tabular-nums; }
 .citerec-facts, .citerec-confidence, .citerec-path { opacity: .85; }
 .citerec-path::first-letter, .citerec-why > p::first-letter { text-transform: uppercase; }
 .citerec-bar { display: inline-block; width: 6rem; height: .5em; border-radius: .25em; overflow: hidden;

@@ -237,9 +237,12 @@ class Corpus:
         "Look papers up; raises `CorpusError` for an id that the corpus does not hold."
         return self.store.papers(paper_ids)
 
+    @cached_property
+    def _contexts(self) -> list[CitationContext]: return self.store.contexts()
+
     def contexts(self) -> list[CitationContext]:
         "All citing sentences."
-        return self.store.contexts()
+        return self._contexts
 
     def dense(self,
               text: str,  # a query
