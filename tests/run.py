@@ -33,12 +33,12 @@ def stream(*command: str | Path) -> tuple[int, list[str]]:
 def count_notebooks(lines: list[str]) -> Counter:
     """Count notebooks in what nbdev_test printed; one that started but did not complete died with its worker."""
 
-    def named(pattern: str) -> set[str]:
-        return {Path(match[1]).name for line in lines if (match := re.match(pattern, line))}
+    def named(before: str) -> set[str]:  # two workers may write on one line
+        return {Path(name).name for name in re.findall(before + r"(.+?\.ipynb)", "\n".join(lines))}
 
-    failed = named(r"\t(\S+\.ipynb)$")
-    passed = named(r"- Completed (.+\.ipynb)$") - failed
-    return Counter(passed=len(passed), failed=len((named(r"Starting (.+\.ipynb)$") | failed) - passed))
+    failed = named("\t")
+    passed = named("- Completed ") - failed
+    return Counter(passed=len(passed), failed=len((named("Starting ") | failed) - passed))
 
 
 def count_junit(report: Path) -> Counter:

@@ -13,6 +13,7 @@ import pytest
 from conftest import CONFIG, ROOT, python, run
 
 HEAVY = {"torch", "transformers", "sentence_transformers", "langgraph", "openai", "pandas", "numpy", "pydantic"}
+DATA_PACKAGES = dict(pair.split("=") for pair in CONFIG.data_packages.split())
 CITEREC = Path(sys.executable).with_name("citerec")
 
 
@@ -95,7 +96,7 @@ def wheel(tmp_path_factory):
     """The wheel of this tree, built in a copy so that no build folder is left behind."""
     copy, out = tmp_path_factory.mktemp("copy") / "citerec", tmp_path_factory.mktemp("wheel")
     copy.mkdir()
-    for name in ("citerec", "data/sample"):
+    for name in ("citerec", *DATA_PACKAGES.values()):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("settings.ini", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
@@ -109,9 +110,12 @@ def test_wheel_is_complete(wheel):
         names = {*archive.namelist()}
         entry_points = archive.read(f"{wheel.stem.rsplit('-', 3)[0]}.dist-info/entry_points.txt").decode()
     modules = {path.relative_to(ROOT).as_posix() for path in CONFIG.lib_path.rglob("*.py")}
-    sample = {f"citerec/sample/{path.name}" for path in (ROOT / "data/sample").iterdir() if path.is_file()}
-    assert modules | sample <= names
-    assert {"citerec/sample/papers.jsonl", "citerec/sample/edges.jsonl"} <= sample
+    data = set()
+    for package, folder in DATA_PACKAGES.items():
+        files = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+        data |= {f"{package.replace('.', '/')}/{path.relative_to(ROOT / folder).as_posix()}" for path in files}
+    assert modules | data <= names
+    assert {"citerec/sample/papers.jsonl", "citerec/sample/edges.jsonl"} <= data
     assert {name.split("/")[0] for name in names} == {"citerec", f"citerec-{CONFIG.version}.dist-info"}
     assert "citerec = citerec.cli:main" in entry_points
 

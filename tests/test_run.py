@@ -14,6 +14,7 @@ REPORT = '<testsuites><testsuite tests="9" failures="2" errors="1" skipped="1"/>
     [
         ([*BOTH, "- Completed /n/b.ipynb"], 2, 0),
         ([*BOTH, "- Completed /n/b.ipynb", "nbdev Tests Failed On The Following Notebooks:", "\tb.ipynb"], 1, 1),
+        (["Starting /n/a.ipynb- Completed /n/b.ipynb", "", "- Completed /n/a.ipynb"], 2, 0),  # two wrote at once
         (BOTH, 1, 1),  # b died with its process
         (["No files were eligible for testing"], 0, 0),
     ],
