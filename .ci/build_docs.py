@@ -13,7 +13,9 @@ from pathlib import Path
 
 import nbdev.serve
 import yaml
+from execnb.nbio import mk_cell
 from nbdev.config import get_config
+from nbdev.process import Processor
 from nbdev.processors import FilterDefaults, exec_show_docs
 from nbdev.quarto import refresh_quarto_yml
 
@@ -38,11 +40,23 @@ class RunExported(exec_show_docs):
                     self.k.run_cell("\n".join(map(ast.unparse, node.body)))
 
 
+class KeepIntroduction(Processor):
+    """Parts the title from the text below it: nbdev drops what else stands in the title's cell."""
+
+    def begin(self):
+        first = self.nb.cells[0]
+        title = re.match(r"# .*\n*(> .*)?", first.source)
+        if title and (text := first.source[title.end() :].strip()):
+            first.source = title[0]
+            self.nb.cells.insert(1, mk_cell(text, "markdown"))
+
+
 class Processors(FilterDefaults):
     """nbdev's own processors, but for the one that runs cells."""
 
     def base_procs(self):
-        return [RunExported if proc is exec_show_docs else proc for proc in super().base_procs()]
+        own = [RunExported if proc is exec_show_docs else proc for proc in super().base_procs()]
+        return [KeepIntroduction, *own]
 
 
 def page_name(notebook: Path) -> str:
@@ -69,17 +83,18 @@ def rename_pages(site: Path, processed: Path) -> None:
             path.write_text(pattern.sub(lambda match: names[match[0]], text), encoding="utf-8")
 
 
-def mend_method_links(site: Path, public: str) -> None:
-    """Lead links to a method, whose page shows it as a part of its class, to the class."""
+def mend_code_links(site: Path, public: str) -> None:
+    """Lead nbdev's links to what has no place of its own, methods and private names, to the class or the page."""
     pages = {path.name: path.read_text(encoding="utf-8") for path in site.glob("*.html")}
 
-    def to_class(match: re.Match) -> str:
+    def to_place(match: re.Match) -> str:
         page, name = match[1], match[2]
-        return match[0] if f'id="{name}"' in pages.get(page, "") else f"{public}{page}#{name.rpartition('.')[0]}"
+        places = (place for place in (name, name.partition(".")[0]) if f'id="{place}"' in pages.get(page, ""))
+        return f"{public}{page}#{next(places, '')}".removesuffix("#")
 
-    pattern = re.compile(rf"{re.escape(public)}([\w.]+\.html)#(\w+\.\w+)")
+    pattern = re.compile(rf"{re.escape(public)}([\w.]+\.html)#([\w.]+)")
     for name, text in pages.items():
-        (site / name).write_text(pattern.sub(to_class, text), encoding="utf-8")
+        (site / name).write_text(pattern.sub(to_place, text), encoding="utf-8")
 
 
 def main(folder: Path) -> None:
@@ -95,7 +110,7 @@ def main(folder: Path) -> None:
     else:
         subprocess.run([Path(sys.executable).with_name("smalldocs"), "render", processed], check=True)
         rename_pages(site, processed)
-    mend_method_links(site, f"{config.doc_host}{config.doc_baseurl}/")
+    mend_code_links(site, f"{config.doc_host}{config.doc_baseurl}/")
     shutil.rmtree(folder, ignore_errors=True)
     shutil.move(site, folder)
     print(f"{len([*folder.rglob('*.html')])} pages in {folder}")
