@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from .agents.expansion import ExpansionAgent
 from .agents.grounding import GroundingAgent, justify
 from .agents.query import QueryAgent, check_text
-from .agents.reranking import RerankingAgent, load_cross_encoder
+from .agents.reranking import RerankingAgent, load_cross_encoder, load_ranker
 from .agents.retrieval import RetrievalAgent
 from .agents.synthesis import SynthesisAgent, recommend
 from .data.corpus import Corpus
@@ -136,7 +136,7 @@ class Pipeline:
     def _reranking(self) -> RerankingAgent:
         "Made when first used: loading a cross-encoder may fail, and then fails as that agent."
         name = self.settings.reranker
-        return RerankingAgent(self.settings, load_cross_encoder(name, self.settings.device) if name else None)
+        return RerankingAgent(self.corpus, self.settings, load_ranker(self.corpus), load_cross_encoder(name, self.settings.device) if name else None)
 
     def _rerank(self, state: PipelineState) -> dict[str, Any]: return self._reranking(state)
 

@@ -50,7 +50,7 @@ def snippets(query: str,
     spans = [_leading_sentences(words, a) for a in abstracts]
     texts = [a[start:end] for a, found in zip(abstracts, spans, strict=True) for start, end in found]
     if not texts: return [(-1, "")] * len(abstracts)
-    cosines = embedder.embed(texts) @ embedder.embed_query(query)
+    cosines = embedder.embed(texts, quick=True) @ embedder.embed_query(query)
     best, first = [], 0
     for abstract, found in zip(abstracts, spans, strict=True):
         if found:

@@ -46,6 +46,14 @@ def clean(text: str,
     "A text without citation markers and line breaks."
     return re.sub(r"\s+([.,;:])", r"\1", re.sub(r"\s+", " ", _MARKER.sub(" ", text))).strip()
 
+_NO_TOPIC = frozenset(stems("""achieve adapt add aim allow apply approach available average base better big build call change choose combine common compare consider
+contain create current deal define demand demonstrate depend depends describe develop different drop easy effective enable end enough especially evaluate even every
+exist extend fast find first follow form full general give given good great help high idea improve include increase instead introduce investigate involve keep kind
+large lead learn leave less like long low main make many mean mere need new novel number obtain offer often part perform play possible present problem produce
+propose prove provide put quick read recent recently reduce rely remain report represent require result role run same scale see set several show similar simple
+simply since single slow small solve special strong study suffer suggest support take tend term test time train treat try turn various way well whole wide work
+write""")) - {""}
+
 def keywords(text: str,
              lexical: LexicalIndex,  # whose document frequencies say which words are telling
              n: int = 8,  # keywords wanted
@@ -56,6 +64,7 @@ def keywords(text: str,
     stem_of = {w: next(iter(stems(w)), "") for w, _, _ in words}
     counts = Counter(stem_of[w] for w, _, _ in words)
     value = {s: (1 + math.log(c)) * lexical.idf(s) for s, c in counts.items() if s and not s.isdigit()}
+    value = {s: v for s, v in value.items() if s not in _NO_TOPIC} or value
     telling = set(sorted(value, key=lambda s: (-value[s], s))[: 2 * n])
     phrases: dict[str, float] = {}
     run: list[tuple[str, int, int]] = []
@@ -75,7 +84,7 @@ def _distinct(phrases: list[str]) -> list[str]:
         if not any(parts <= set(stems(k)) for k in kept): kept.append(phrase)
     return kept
 
-# %% ../../nbs/21_query.ipynb #c014
+# %% ../../nbs/21_query.ipynb #c016
 CUES: dict[CitationIntent, re.Pattern[str]] = {intent: re.compile(rf"\b(?:{pattern})\b", re.I) for intent, pattern in {
     CitationIntent.method: r"we (?:use|adopt|employ|follow|apply|extend|adapt|build (?:up)?on|rely on|train|fine-?tune|optimi[sz]e|propose|introduce)"
                            r"|us(?:ing|es)|based on|follow(?:ing|s)|implement(?:ed|ation)|trained (?:with|by|using)|architecture|optimi[sz]er|algorithm"
@@ -96,7 +105,7 @@ def intent(text: str,
     best = max(CitationIntent, key=lambda i: (len(cues[i.value]), i is CitationIntent.background))
     return best, (len(cues[best.value]) + 1) / (total + len(CitationIntent)), cues
 
-# %% ../../nbs/21_query.ipynb #c017
+# %% ../../nbs/21_query.ipynb #c019
 ACRONYMS: dict[str, str] = {
     "ASR": "automatic speech recognition", "BO": "Bayesian optimization", "CNN": "convolutional neural network", "CoT": "chain of thought",
     "CV": "computer vision", "DP": "differential privacy", "DPO": "direct preference optimization",
@@ -124,7 +133,7 @@ def expand_query(text: str,
     added = [words for acronym, words in ACRONYMS.items() if acronym in present and words.lower() not in found.lower()]
     return " ".join([found, *added])
 
-# %% ../../nbs/21_query.ipynb #c020
+# %% ../../nbs/21_query.ipynb #c022
 class QueryAgent:
     "Agent 1: reads the user's text."
     def __init__(self,

@@ -125,11 +125,18 @@ class BertEncoder:
                 and config.get("position_embedding_type", "absolute") == "absolute"
                 and all((folder / name).exists() for name in ("model.safetensors", "sentence_bert_config.json", "tokenizer.json")))
 
-    def _forward(self, ids: Any, mask: Any) -> Any:
+    @cached_property
+    def _half(self) -> dict[str, Any]:
+        "The weights in 16 bits, where the processor computes with them; else the weights as they are."
+        import torch
+        native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
+        return {name: w.bfloat16() for name, w in self.weights.items()} if native and self.device == "cpu" else self.weights
+
+    def _forward(self, w: dict[str, Any], ids: Any, mask: Any) -> Any:
         "Pooled, unit vectors of token ids, shape (texts, tokens)."
         import torch
         import torch.nn.functional as F
-        w, (n, length) = self.weights, ids.shape
+        n, length = ids.shape
         def linear(x: Any, name: str) -> Any: return F.linear(x, w[f"{name}.weight"], w[f"{name}.bias"])
         def norm(x: Any, name: str) -> Any: return F.layer_norm(x, (self.dim,), w[f"{name}.weight"], w[f"{name}.bias"], self.eps)
         def split(x: Any) -> Any: return x.view(n, length, self.heads, -1).transpose(1, 2)
@@ -143,11 +150,13 @@ class BertEncoder:
             seen = F.scaled_dot_product_attention(q, k, v, attn_mask=attend).transpose(1, 2).reshape(n, length, self.dim)
             x = norm(linear(seen, f"{at}.attention.output.dense") + x, f"{at}.attention.output.LayerNorm")
             x = norm(linear(F.gelu(linear(x, f"{at}.intermediate.dense")), f"{at}.output.dense") + x, f"{at}.output.LayerNorm")
+        x = x.float()
         pooled = x[:, 0] if self.first_token else (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         return torch.nn.functional.normalize(pooled, dim=1)
 
     def encode(self,
-               texts: Sequence[str],  # best of similar length: a batch is as slow as its longest text
+               texts: Sequence[str],
+               quick: bool = False,  # in 16 bits where the processor computes with them: twice as fast, cosine to the exact vector above .995
                ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts."
         import torch
@@ -158,7 +167,7 @@ class BertEncoder:
             rows = [i for i in order[start : start + max(1, _TOKENS // longest)] if len(encoded[i]) >= _FILLED * longest]
             ids = torch.tensor([encoded[i] + [0] * (longest - len(encoded[i])) for i in rows], device=self.device)
             mask = torch.tensor([[True] * len(encoded[i]) + [False] * (longest - len(encoded[i])) for i in rows], device=self.device)
-            with torch.inference_mode(): out[rows] = self._forward(ids, mask).cpu().numpy()
+            with torch.inference_mode(): out[rows] = self._forward(self._half if quick else self.weights, ids, mask).cpu().numpy()
             start += len(rows)
         return out
 
@@ -207,6 +216,7 @@ class Embedder:
     def embed(self,
               texts: Sequence[str],
               progress: bool = False,  # show a progress bar
+              quick: bool = False,  # half precision where that is faster: for sentences, of which there are many
               ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts as papers are embedded."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
@@ -215,7 +225,7 @@ class Embedder:
             for start in range(0, len(texts), self.batch_size):
                 rows = order[start : start + self.batch_size]
                 batch = [texts[i] for i in rows]
-                out[rows] = self.model.encode(batch) if isinstance(self.model, BertEncoder) else self.model.encode(
+                out[rows] = self.model.encode(batch, quick) if isinstance(self.model, BertEncoder) else self.model.encode(
                     batch, batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False)
                 bar.update(len(rows))
         return out

@@ -19,7 +19,7 @@ from ..schema import CitationContext, CitationEdge, Paper
 from ..settings import CorpusError
 
 # %% ../../nbs/10_store.ipynb #c005
-SCHEMA_VERSION = 1  # raised whenever a table or a file of a corpus changes its meaning
+SCHEMA_VERSION = 2  # raised whenever a table or a file of a corpus changes its meaning
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -107,7 +107,7 @@ class Store:
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction: self._db.execute("ROLLBACK")  # an interrupted COMMIT may have ended it already
                 raise
 
     def _rows(self, sql: str, values: Sequence = ()) -> list[tuple]:
@@ -226,6 +226,18 @@ class Store:
         names = list(CitationContext.model_fields)
         return [CitationContext(**dict(zip(names, c, strict=True)))
                 for c in self._rows(f"SELECT {','.join(names)} FROM citation_contexts ORDER BY context_id")]
+
+    def contexts_by_paper(self) -> list[tuple[str, str, int, str]]:  # context id, citing id, row of the cited paper, text
+        "All citing contexts in the order of the papers they cite."
+        return self._rows("SELECT context_id, citing_id, row, text FROM citation_contexts JOIN papers ON paper_id = cited_id ORDER BY row, context_id")
+
+    def titles(self) -> list[str]:
+        "Titles by row."
+        return [t for (t,) in self._rows("SELECT title FROM papers ORDER BY row")]
+
+    def lengths(self) -> np.ndarray:  # int32, shape (papers,)
+        "Characters of each abstract by row."
+        return np.array([n for (n,) in self._rows("SELECT length(abstract) FROM papers ORDER BY row")], dtype=np.int32)
 
     def counts(self) -> dict[str, int]:  # of papers, edges, contexts and abstracts
         "How much the corpus holds."

@@ -141,7 +141,10 @@ class EmbeddedIndex:
         self.columns = columns
         if not (folder / "edge_config.json").exists(): raise CorpusError(f"There is no vector index in {folder}.", "Run the same `citerec build` again.")
         try: self._shard = qdrant_edge.EdgeShard.load(str(folder))
-        except Exception as e: raise CorpusError(f"The vector index in {folder} cannot be opened ({e}).",
+        except Exception as e:
+            if "WouldBlock" in str(e):
+                raise CorpusError("Another process uses the vector index of this corpus.", "Close it, or let the exact index answer.") from None
+            raise CorpusError(f"The vector index in {folder} cannot be opened ({e}).",
                                                  "Close the other process that uses it, or build the corpus again.") from None
 
     @classmethod
