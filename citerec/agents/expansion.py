@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .retrieval import make_candidates, search_text
+from .retrieval import make_candidates, meaning_text
 from ..data.corpus import Corpus
 from ..data.graph import Graph
 from ..schema import CitationPath, PipelineState, Relation, ScoredPaper
@@ -70,7 +70,7 @@ class ExpansionAgent:
         if allowed is None: allowed = np.ones(len(corpus), dtype=bool)
         allowed[[known[c.paper_id] for c in originals]] = False
         added = expand(corpus.graph, seeds, corpus.columns.citation_counts, settings.max_expansion, allowed)
-        new = make_candidates(corpus, added, corpus.embedder.embed_query(search_text(state)), {}) if added else ()
+        new = make_candidates(corpus, added, corpus.embedder.embed_query(meaning_text(state)), {}) if added else ()
         def with_paths(c: ScoredPaper) -> ScoredPaper:
             paths = citation_paths(corpus.graph, known[c.paper_id], seeds, corpus.ids, titles)
             links = {f"seed_{p.relation.value}s": float(p.count) for p in paths}

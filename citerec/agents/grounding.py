@@ -33,7 +33,7 @@ def sentences(text: str,
     return [*found, (start, end)] if end > start else found
 
 # %% ../../nbs/25_grounding.ipynb #c008
-READ = 3  # sentences of one abstract that are embedded at most
+READ = 2  # sentences of one abstract that are embedded at most
 
 def _leading_sentences(query: set[str], abstract: str) -> list[tuple[int, int]]:
     "The sentences worth embedding: those that share most words with the query, earlier ones first among equals."
@@ -90,7 +90,7 @@ def justify(candidate: RankedPaper,
     return text[0].upper() + text[1:] + "."
 
 # %% ../../nbs/25_grounding.ipynb #c016
-SPARE = 2  # candidates grounded beyond those wanted
+SPARE = 1  # candidates grounded beyond those wanted
 
 class GroundingAgent:
     "Agent 4, stage B: quotes and justifies the leading candidates."
