@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .query import clean
+from ..data.corpus import clean
 from ..data.embedding import Embedder
 from ..data.lexical import stems
 from ..schema import GroundedPaper, PipelineState, RankedPaper

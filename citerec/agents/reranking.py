@@ -18,12 +18,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .query import clean
 from .retrieval import fuse, make_candidates
-from ..data.corpus import Corpus, shipped
+from ..data.corpus import Corpus, clean, shipped
 from ..data.embedding import find_model
 from ..data.signals import NAMES, gather, view
-from ..data.vectors import top_k
+from ..data.vectors import cosines, top_k
 from ..schema import CitationPath, PipelineState, RankedPaper, Relation, ScoredPaper, SearchFilter
 from ..settings import CROSS_ENCODER, ModelError, Settings, load_settings
 
@@ -171,7 +170,7 @@ class Ranker:
               values: np.ndarray,  # shape (candidates, len(NAMES))
               ) -> np.ndarray:  # float, shape (candidates,); higher is better
         "Score candidates by their signals."
-        return np.asarray(self._trees.predict(values, num_threads=1)) if len(values) else np.zeros(0)
+        return np.asarray(self._trees.predict(values, num_threads=2)) if len(values) else np.zeros(0)
 
 def shipped_ranker() -> Path:
     "The folder of the ranker that ships with citerec."
@@ -194,18 +193,19 @@ _LIKE = .5  # least cosine for a citing sentence to be called similar
 def wider_paths(corpus: Corpus,
                 rows: Sequence[int],  # candidates
                 vector: np.ndarray,  # float32, shape (dim,): the query's embedding
+                nearness: np.ndarray,  # float32, shape (papers,): cosine of every paper with the query
                 filters: SearchFilter,
                 ) -> list[tuple[CitationPath, ...]]:  # one tuple a candidate
     "Evidence from similar papers and from similar citing sentences."
     seen = view(corpus, filters)
-    cosines = corpus.vectors @ vector
-    near = top_k(cosines, NEIGHBOURS, seen.voters)
+    near = top_k(nearness, NEIGHBOURS, seen.voters)
     cites = corpus.graph.references[near].tocsc()
     sentences = corpus.context_index.without(filters.exclude_ids) if corpus.context_index else None
-    like = sentences.by_paper(((sentences.vectors @ vector) >= _LIKE).astype(np.float32), len(corpus), best=False) if sentences else None
+    like = sentences.by_paper((cosines(sentences.vectors, vector) >= _LIKE).astype(np.float32), len(corpus), best=False) if sentences else None
     by = [np.sort(cites.indices[cites.indptr[row] : cites.indptr[row + 1]]) for row in rows]
     named = sorted({int(near[i]) for found in by for i in found[:3]})
-    titles = {row: p.title for row, p in zip(named, corpus.papers([corpus.ids[r] for r in named]), strict=True)}
+    briefs = corpus.briefs([corpus.ids[r] for r in named])
+    titles = {row: briefs[corpus.ids[row]][0] for row in named}
     out = []
     for row, found in zip(rows, by, strict=True):
         paths = []
@@ -265,10 +265,11 @@ class RerankingAgent:
         rows = [int(r) for r in found.rows[order]]
         vector = corpus.embedder.embed_query(clean(state.user_text))
         shown = [i for i, name in enumerate(NAMES) if not name.endswith(("_share", "_rank")) and not name.startswith("q_")]
-        signals = {row: {NAMES[i]: float(found.values[at, i]) for i in shown if not np.isnan(found.values[at, i])} for row, at in zip(rows, order, strict=True)}
+        values = found.values[order][:, shown].tolist()
+        signals = {row: {NAMES[i]: value for i, value in zip(shown, line, strict=True) if value == value} for row, line in zip(rows, values, strict=True)}  # NaN is not NaN
         before = {c.paper_id: c for c in (*state.retrieval_candidates, *state.expanded_candidates)}
         candidates = list(make_candidates(corpus, rows, vector, signals))
-        wider = wider_paths(corpus, rows[:EXPLAINED], vector, state.filters)
+        wider = wider_paths(corpus, rows[:EXPLAINED], vector, found.cosines, state.filters)
         for i, c in enumerate(candidates):
             paths = (*(before[c.paper_id].paths if c.paper_id in before else ()), *(wider[i] if i < len(wider) else ()))
             candidates[i] = c.model_copy(update={"paths": paths})

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .query import clean
-from ..data.corpus import Corpus
+from ..data.corpus import Corpus, clean
 from ..schema import PipelineState, ScoredPaper
 from ..settings import Settings, load_settings
 
@@ -35,10 +34,12 @@ def make_candidates(corpus: Corpus,
     "Make candidates of rows."
     if not len(rows): return ()
     cosines = corpus.vectors[np.asarray(rows)] @ vector
-    papers = corpus.papers([corpus.ids[r] for r in rows])
-    return tuple(ScoredPaper(paper_id=p.paper_id, title=p.title, abstract=p.abstract, year=p.year, citation_count=p.citation_count or 0, concepts=p.concepts,
-                             similarity_score=float(c), signals={"dense": float(c), **signals.get(int(r), {})})
-                 for r, p, c in zip(rows, papers, cosines, strict=True))
+    briefs = corpus.briefs([corpus.ids[r] for r in rows])
+    def candidate(row: int, cosine: float) -> ScoredPaper:
+        title, abstract, year, count, concepts = briefs[corpus.ids[row]]
+        return ScoredPaper(paper_id=corpus.ids[row], title=title, abstract=abstract, year=year, citation_count=count, concepts=concepts,
+                           similarity_score=cosine, signals={"dense": cosine, **signals.get(int(row), {})})
+    return tuple(map(candidate, rows, cosines.tolist()))
 
 def search_text(state: PipelineState,
                 ) -> str:

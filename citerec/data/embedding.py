@@ -88,6 +88,7 @@ def write_atomically(path: Path,  # the file to be
 # %% ../../nbs/14_embedding.ipynb #c011
 _TOKENS = 4096  # tokens a batch: more does not run faster on a CPU, and needs more memory
 _FILLED = .8  # least share of a row that is text: padding costs as much as words do
+_OWN_BATCHES = 16  # batches given to the encoder at a time: it sorts them by tokens, and the more it sees, the fuller its own are
 
 class BertEncoder:
     "A BERT encoder with pooling, from a sentence-transformers folder, without importing sentence-transformers."
@@ -109,6 +110,9 @@ class BertEncoder:
         self.tokenizer.no_padding()
         weights = load_file(folder / "model.safetensors")
         self.weights = {name.removeprefix("bert."): w.float().to(self.device) for name, w in weights.items() if w.is_floating_point()}
+        for at in (f"encoder.layer.{layer}.attention" for layer in range(self.layers)):  # three products of the same input are one
+            for kind in ("weight", "bias"):
+                self.weights[f"{at}.joined.{kind}"] = torch.cat([self.weights.pop(f"{at}.self.{part}.{kind}") for part in ("query", "key", "value")])
 
     @staticmethod
     def reads(folder: Path,  # a model's folder
@@ -127,29 +131,37 @@ class BertEncoder:
 
     @cached_property
     def _half(self) -> dict[str, Any]:
-        "The weights in 16 bits, where the processor computes with them; else the weights as they are."
+        "The weights in 16 bits and in the order the processor wants, where it computes with 16 bits; else the weights as they are."
         import torch
         native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
-        return {name: w.bfloat16() for name, w in self.weights.items()} if native and self.device == "cpu" else self.weights
+        if not native or self.device != "cpu": return self.weights
+        half = {name: w.bfloat16() for name, w in self.weights.items()}
+        if hasattr(torch.ops.mkldnn, "_reorder_linear_weight"):  # what compiled models use; without it every product orders them anew
+            half |= {f"{name.removesuffix('.weight')}.ordered": torch.ops.mkldnn._reorder_linear_weight(w)
+                     for name, w in half.items() if name.startswith("encoder") and w.dim() == 2}
+        return half
 
     def _forward(self, w: dict[str, Any], ids: Any, mask: Any) -> Any:
         "Pooled, unit vectors of token ids, shape (texts, tokens)."
         import torch
         import torch.nn.functional as F
         n, length = ids.shape
-        def linear(x: Any, name: str) -> Any: return F.linear(x, w[f"{name}.weight"], w[f"{name}.bias"])
+        def linear(x: Any, name: str, then: str = "none") -> Any:
+            if (ordered := w.get(f"{name}.ordered")) is not None:
+                return torch.ops.mkldnn._linear_pointwise(x, ordered, w[f"{name}.bias"], then, [], "none")
+            x = F.linear(x, w[f"{name}.weight"], w[f"{name}.bias"])
+            return F.gelu(x) if then == "gelu" else x
         def norm(x: Any, name: str) -> Any: return F.layer_norm(x, (self.dim,), w[f"{name}.weight"], w[f"{name}.bias"], self.eps)
-        def split(x: Any) -> Any: return x.view(n, length, self.heads, -1).transpose(1, 2)
         e = "embeddings"
         x = w[f"{e}.word_embeddings.weight"][ids] + w[f"{e}.position_embeddings.weight"][:length] + w[f"{e}.token_type_embeddings.weight"][0]
         x = norm(x, f"{e}.LayerNorm")
         attend = None if bool(mask.all()) else mask[:, None, None, :]
         for layer in range(self.layers):
             at = f"encoder.layer.{layer}"
-            q, k, v = (split(linear(x, f"{at}.attention.self.{part}")) for part in ("query", "key", "value"))
+            q, k, v = linear(x, f"{at}.attention.joined").view(n, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
             seen = F.scaled_dot_product_attention(q, k, v, attn_mask=attend).transpose(1, 2).reshape(n, length, self.dim)
             x = norm(linear(seen, f"{at}.attention.output.dense") + x, f"{at}.attention.output.LayerNorm")
-            x = norm(linear(F.gelu(linear(x, f"{at}.intermediate.dense")), f"{at}.output.dense") + x, f"{at}.output.LayerNorm")
+            x = norm(linear(linear(x, f"{at}.intermediate.dense", "gelu"), f"{at}.output.dense") + x, f"{at}.output.LayerNorm")
         x = x.float()
         pooled = x[:, 0] if self.first_token else (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         return torch.nn.functional.normalize(pooled, dim=1)
@@ -184,7 +196,7 @@ class Embedder:
         self.card = MODEL_CARDS.get(name, ModelCard())
         self._expected = sha256 or self.card.sha256
         self._lock = threading.Lock()
-        self._cached_query = lru_cache(maxsize=64)(lambda text: self.embed([self.card.query_instruction + text])[0])
+        self._cached_query = lru_cache(maxsize=64)(lambda text: self.embed([self.card.query_instruction + text], quick=True)[0])
 
     @cached_property
     def sha256(self) -> str:
@@ -221,9 +233,10 @@ class Embedder:
         "Embed texts as papers are embedded."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         order = np.argsort([-len(t) for t in texts], kind="stable")  # longest first: the progress bar errs on the safe side
+        size = self.batch_size * (_OWN_BATCHES if isinstance(self.model, BertEncoder) else 1)
         with tqdm(total=len(texts), desc="embedding", unit="text", disable=not progress) as bar:
-            for start in range(0, len(texts), self.batch_size):
-                rows = order[start : start + self.batch_size]
+            for start in range(0, len(texts), size):
+                rows = order[start : start + size]
                 batch = [texts[i] for i in rows]
                 out[rows] = self.model.encode(batch, quick) if isinstance(self.model, BertEncoder) else self.model.encode(
                     batch, batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False)

@@ -22,6 +22,7 @@ class Graph:
                  ):
         self.references = references
         self.citations = references.T.tocsr()  # 1 where the row's paper is cited by the column's
+        self.links = self.references + self.citations  # both directions
 
     @classmethod
     def from_edges(cls,

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from .corpus import MARKER, Corpus
+from .corpus import Corpus, clean
 from .lexical import stems
-from .vectors import top_k
+from .vectors import cosines, top_k
 from ..schema import SearchFilter
 
 # %% ../../nbs/19_signals.ipynb #c005
@@ -29,7 +29,7 @@ def around_marker(text: str,
     words = text.split()
     at = next((i for i, w in enumerate(words) if "[CITATION]" in w), None)
     near = text if at is None else " ".join(words[max(0, at - _AROUND) : at + _AROUND + 1])
-    return " ".join(MARKER.sub(" ", near).split())
+    return clean(near)
 
 def first_sentence(text: str,
                    ) -> str:
@@ -69,22 +69,23 @@ _RRF = 60  # constant of reciprocal rank fusion
 
 def _unit(x: np.ndarray) -> np.ndarray: return (x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-9)).astype(np.float32)
 
-def _leading(values: np.ndarray, k: int) -> np.ndarray:
+def _leading(values: np.ndarray, k: int, allowed: np.ndarray | None = None) -> np.ndarray:
     "Rows of the `k` largest values above 0, best first."
-    return top_k(values, k, values > 0)
+    above = values > 0
+    return top_k(values, k, above if allowed is None else above & allowed)
 
 def _fusion(orders: Sequence[np.ndarray], allowed: np.ndarray) -> np.ndarray:
     out = np.zeros(len(allowed), dtype=np.float32)
     for values in orders:
-        rows = _leading(np.where(allowed, values, 0), _DEPTH)
+        rows = _leading(values, _DEPTH, allowed)
         out[rows] += 1 / (_RRF + np.arange(len(rows), dtype=np.float32))
     return out
 
-def _vote(references: sparse.csr_matrix, citations: sparse.csr_matrix, weights: np.ndarray) -> np.ndarray:
-    "Papers vote for what they cite, as a share of all votes cast."
-    at = np.flatnonzero(weights)
-    votes = references[at].T @ weights[at] if len(at) < 400 else citations @ weights
-    return votes / max(float(weights.sum()), 1e-9)
+def _votes(citations: sparse.csr_matrix, ballots: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    "Papers vote for what they cite, in several ballots at once; as a share of all votes cast."
+    weights = np.column_stack(list(ballots.values()))
+    shares = (citations @ weights).T / np.maximum(weights.sum(axis=0), 1e-9)[:, None]
+    return dict(zip(ballots, np.ascontiguousarray(shares), strict=True))
 
 def _best_citing(citations: sparse.csr_matrix, values: np.ndarray) -> np.ndarray:
     "For each paper the largest value among those that cite it."
@@ -96,8 +97,8 @@ def _best_citing(citations: sparse.csr_matrix, values: np.ndarray) -> np.ndarray
 def _nearest(values: np.ndarray, voters: np.ndarray, k: int, power: float) -> np.ndarray:
     "Weights of the `k` voters with the largest values."
     weights = np.zeros(len(values), dtype=np.float32)
-    rows = _leading(np.where(voters, values, 0), k)
-    weights[rows] = np.maximum(values[rows], 0) ** power
+    rows = _leading(values, k, voters)
+    weights[rows] = values[rows] ** power
     return weights
 
 def text_signals(corpus: Corpus,
@@ -105,17 +106,17 @@ def text_signals(corpus: Corpus,
                  seen: View,
                  ) -> dict[str, np.ndarray]:  # each of shape (papers,)
     "What the words and the meaning of the text say about each paper."
-    marked, body, near = "[CITATION]" in text, " ".join(MARKER.sub(" ", text).split()), around_marker(text)
+    marked, body, near = "[CITATION]" in text, clean(text), around_marker(text)
     queries = [corpus.embedder.embed_query(q) for q in ([body, near] if marked else [body])]
-    cosines = corpus.vectors @ np.column_stack(queries)
-    dense, dense_near = np.ascontiguousarray(cosines[:, 0]), np.ascontiguousarray(cosines[:, -1])
+    dense, *others = np.ascontiguousarray(cosines(corpus.vectors, np.column_stack(queries)).T)
+    dense_near = others[0] if others else dense
     bm25, bm25_head = corpus.lexical.shares(body), corpus.lexical.shares(near if marked else first_sentence(body))
     covered = corpus.titles.coverage(body)
     found = {"dense": dense, "bm25": bm25, "bm25_head": bm25_head, "dense_near": dense_near, "title_bm25": corpus.titles.lexical.shares(body),
              "title_cover": covered, "title_cover_near": corpus.titles.coverage(near) if marked else covered, "name_cover": corpus.titles.names(body)}
     found["rrf"] = _fusion([dense, bm25], seen.allowed)
     closest = _leading(found["rrf"], 10)
-    found["centroid"] = corpus.vectors @ _unit(corpus.vectors[closest].mean(axis=0)) if len(closest) else dense
+    found["centroid"] = cosines(corpus.vectors, _unit(corpus.vectors[closest].mean(axis=0))) if len(closest) else dense
     return found
 
 def graph_signals(corpus: Corpus,
@@ -124,11 +125,10 @@ def graph_signals(corpus: Corpus,
                   year: int | None,  # of the draft
                   ) -> dict[str, np.ndarray]:  # each of shape (papers,); empty where the corpus has no citations
     "What citations say about each paper."
-    references, citations, n = corpus.graph.references, corpus.graph.citations, len(corpus)
+    references, citations, links, n = corpus.graph.references, corpus.graph.citations, corpus.graph.links, len(corpus)
     if not references.nnz: return {}
     lift, linked = np.sqrt(1 + seen.in_degree), 1 / np.maximum(seen.in_degree + seen.out_degree, 1)
     best = texts["dense"]
-    def vote(weights: np.ndarray) -> np.ndarray: return _vote(references, citations, weights)
 
     def spread(seeds: np.ndarray) -> dict[str, np.ndarray]:
         "What seeds cite, who cites them, what is cited beside them, and where a walk from them ends."
@@ -141,21 +141,24 @@ def graph_signals(corpus: Corpus,
         for _ in range(3):
             step = walk * linked
             step[seen.hidden] = 0
-            walk = .3 * start + .7 * (citations @ step + references @ step)
+            walk = .3 * start + .7 * (links @ step)
             walk[seen.hidden] = 0
-        return {"refs": vote(np.where(seen.voters, start, 0)), "citing": citing, "cocite": citations @ (citing / np.maximum(seen.out_degree, 1)), "walk": walk}
+        voting = np.where(seen.voters, start, 0)
+        cited = citations @ np.column_stack([voting / max(float(voting.sum()), 1e-9), citing / np.maximum(seen.out_degree, 1)])
+        return {"refs": cited[:, 0], "citing": citing, "cocite": cited[:, 1], "walk": walk}
 
     similar = np.where(seen.voters, best, 0)
     soft = np.where(seen.voters, np.exp(20 * (best - best[seen.voters].max(initial=0))), 0).astype(np.float32)
     first = spread(_leading(texts["rrf"], SEEDS))
-    found = {"vote50": vote(_nearest(texts["dense"], seen.voters, 50, 4)), "vote200": vote(_nearest(best, seen.voters, 200, 6)), "vote_soft": vote(soft),
-             "vote_bm25": vote(_nearest(texts["bm25"], seen.voters, 50, 2)), "vote_head": vote(_nearest(texts["bm25_head"], seen.voters, 30, 2)),
-             "cocite": first["cocite"], "walk": first["walk"], "citer_best": _best_citing(citations, similar),
-             "citer_mean": (citations @ similar) / np.maximum(seen.in_degree, 1), "in_degree_log": np.log1p(seen.in_degree)}
     years = corpus.columns.years.astype(np.float32)
     apart = np.where(years > 0, np.abs(years - year), 0) if year is not None else np.zeros(n, dtype=np.float32)
-    found["vote_year"] = vote((soft * np.exp(-apart / 2)).astype(np.float32)) if year is not None else found["vote_soft"]
-    found["in_degree_recent"] = vote((seen.voters & (apart <= 1) & (years > 0) if year is not None else seen.voters).astype(np.float32))
+    found = _votes(citations, {
+        "vote50": _nearest(best, seen.voters, 50, 4), "vote200": _nearest(best, seen.voters, 200, 6), "vote_soft": soft,
+        "vote_bm25": _nearest(texts["bm25"], seen.voters, 50, 2), "vote_head": _nearest(texts["bm25_head"], seen.voters, 30, 2),
+        "vote_year": soft * np.exp(-apart / 2, dtype=np.float32) if year is not None else soft,
+        "in_degree_recent": (seen.voters & (apart <= 1) & (years > 0) if year is not None else seen.voters).astype(np.float32)})
+    found |= {"cocite": first["cocite"], "walk": first["walk"], "citer_best": _best_citing(citations, similar),
+             "citer_mean": (citations @ similar) / np.maximum(seen.in_degree, 1), "in_degree_log": np.log1p(seen.in_degree)}
     agreed = [texts["dense"], texts["bm25"], found["vote_soft"], found["vote50"], found["cocite"], found["walk"]]
     found |= {f"{name}2": values for name, values in spread(_leading(_fusion(agreed, seen.allowed), SEEDS)).items()}
     for name in ("vote50", "vote_soft", "cocite", "walk"): found[f"{name}_norm"] = found[name] / lift
@@ -168,9 +171,10 @@ def context_signals(corpus: Corpus,
     "What citing sentences say about each paper."
     if corpus.context_index is None: return {}
     sentences, n = corpus.context_index.without(exclude_ids), len(corpus)
-    body, near = " ".join(MARKER.sub(" ", text).split()), around_marker(text)
-    whole = np.maximum(sentences.vectors @ corpus.embedder.embed_query(body), 0)
-    close = np.maximum(sentences.vectors @ corpus.embedder.embed_query(near), 0) if near != body else whole
+    body, near = clean(text), around_marker(text)
+    queries = [corpus.embedder.embed_query(q) for q in dict.fromkeys([body, near])]
+    whole, *others = np.maximum(cosines(sentences.vectors, np.column_stack(queries)).T, 0)
+    close = others[0] if others else whole
     either = np.maximum(whole, close)
     soft = np.exp(12 * (either - max(float(either[sentences.seen].max(initial=0)), .1)))
     return {"ctx_best": sentences.by_paper(whole, n), "ctx_near": sentences.by_paper(close, n), "ctx_bm25": sentences.by_paper(sentences.lexical.shares(body), n),
@@ -201,6 +205,7 @@ class Signals:
     rows: np.ndarray  # shape (candidates,)
     values: np.ndarray  # float32, shape (candidates, len(NAMES)); NaN: the corpus has no such signal
     found_by: dict[str, np.ndarray]  # family -> bool, shape (candidates,): whether one of its orders led to the candidate
+    cosines: np.ndarray  # float32, shape (papers,): of every paper with the text
 
 def gather(corpus: Corpus,
            text: str,  # what citations are wanted for; [CITATION] may mark where
@@ -213,7 +218,7 @@ def gather(corpus: Corpus,
     texts = text_signals(corpus, text, seen)
     raw = {"text": texts, "graph": {} if "graph" in without else graph_signals(corpus, texts, seen, year),
            "context": {} if "context" in without else context_signals(corpus, text, filters.exclude_ids)}
-    led = {family: np.unique(np.concatenate([_leading(np.where(seen.allowed, raw[family][name], 0), k) for name, k in wanted.items()]))
+    led = {family: np.unique(np.concatenate([_leading(raw[family][name], k, seen.allowed) for name, k in wanted.items()]))
            for family, wanted in _LEADERS.items() if raw[family]}
     rows = np.unique(np.concatenate(list(led.values())))
     table = np.full((len(rows), len(NAMES)), np.nan, dtype=np.float32)
@@ -239,4 +244,4 @@ def gather(corpus: Corpus,
         table[:, at + 1] = np.log1p(corpus.lengths[rows] / 7)  # about seven characters a word
         table[:, at + 2] = np.argsort(np.argsort(-years, kind="stable"), kind="stable") / len(rows)
         table[:, at + 3 :] = [np.log1p(len(stems(text))), "[CITATION]" in text, year is not None, closest[0], closest[:10].mean()]
-    return Signals(rows, table, {family: np.isin(rows, found) for family, found in led.items()})
+    return Signals(rows, table, {family: np.isin(rows, found) for family, found in led.items()}, texts["dense"])

@@ -19,7 +19,7 @@ from ..schema import CitationContext, CitationEdge, Paper
 from ..settings import CorpusError
 
 # %% ../../nbs/10_store.ipynb #c005
-SCHEMA_VERSION = 2  # raised whenever a table or a file of a corpus changes its meaning
+SCHEMA_VERSION = 3  # raised whenever a table or a file of a corpus changes its meaning
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -186,6 +186,13 @@ class Store:
         if missing is not None: raise CorpusError(f"The corpus has no paper {missing!r}.", "Look at `corpus.ids` for what it holds.")
         found = {i: _to_paper(c, cited.get(i, ())) for i, c in columns.items()}
         return [found[i] for i in paper_ids]
+
+    def briefs(self,
+               paper_ids: Sequence[str],
+               ) -> dict[str, tuple[str, str, int | None, int, tuple[str, ...]]]:  # id -> title, abstract, year, citation count, concepts
+        "What is shown of candidates, of which there are many, without the rest of their records; unknown ids are left out."
+        found = self._where_in("SELECT paper_id, title, abstract, year, citation_count, concepts FROM papers WHERE paper_id IN ({})", list(paper_ids))
+        return {i: (title, abstract, year, count or 0, tuple(json.loads(concepts))) for i, title, abstract, year, count, concepts in found}
 
     def ids(self) -> list[str]:
         "All paper ids in the order of their rows."
