@@ -80,6 +80,7 @@ def _entry(recommendation: Recommendation, width: int, text_kind: str) -> str:
              *(f"Path: {path}" for path in _paths(r)),
              f"Why: {r.justification}" if r.justification else "",
              f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "",
+             *(f"Note: {flag}" for flag in r.flags),
              f"From its {text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
              _link(r.url) or ""]
     return "\n".join([_wrap(r.title, width, f"{r.rank:2}. "), *(_wrap(line, width) for line in lines if line)])
@@ -94,7 +95,7 @@ def as_text(recommendations: Sequence[Recommendation],  # best first
     entries = [_entry(r, width, state.metadata.get("text_kind", "abstract")) for r in recommendations] or [NOTHING]
     return "\n\n".join((["\n".join(notes)] if notes else []) + entries)
 
-# %% ../nbs/29_cards.ipynb #c029
+# %% ../nbs/29_cards.ipynb #c031
 def _bar(share: float) -> str:
     return f'<span class="citerec-bar" aria-hidden="true"><span style="width:{100 * share:.0f}%"></span></span>'
 
@@ -109,7 +110,7 @@ def card(recommendation: Recommendation,
     url, title = _link(r.url), escape(r.title)
     if url: title = f'<a href="{escape(url)}" target="_blank" rel="noopener noreferrer">{title}</a>'
     bar = "" if r.confidence is None else _bar(r.confidence)
-    why = [r.justification, f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "", *map(str, r.paths)]
+    why = [r.justification, f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "", *(f"Note: {flag}" for flag in r.flags), *map(str, r.paths)]
     reasons = "".join(f"<p>{escape(reason)}</p>" for reason in why if reason)
     parts = [
         '<p class="citerec-title" role="heading" aria-level="3">'
@@ -123,7 +124,7 @@ def card(recommendation: Recommendation,
     ]
     return f'<div class="citerec-card" role="listitem">{"".join(parts)}</div>'
 
-# %% ../nbs/29_cards.ipynb #c035
+# %% ../nbs/29_cards.ipynb #c037
 STYLE = """<style>
 .citerec { max-width: 52rem; font-size: 14px; line-height: 1.5; color: var(--jp-content-font-color1, inherit); }
 .citerec p { margin: 0 0 .2rem; line-height: 1.5; }

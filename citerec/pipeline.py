@@ -15,11 +15,12 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, TypeVar
 
 from .agents.expansion import ExpansionAgent
 from .agents.grounding import GroundingAgent, justify
+from .agents.llm import LLM, background_loop, make_llm
 from .agents.query import QueryAgent, check_text
 from .agents.reranking import RerankingAgent, load_cross_encoder, load_ranker
 from .agents.retrieval import RetrievalAgent
@@ -126,17 +127,24 @@ class Pipeline:
                  ):
         self.corpus, self.settings = corpus, settings or load_settings()
         retrieval = RetrievalAgent(corpus, self.settings)
+        self.llm = make_llm(self.settings)
+        asks = {"query": self.settings.llm_query, "reranking": self.settings.llm_rerank, "grounding": self.settings.llm_papers > 0}
+        self.asking = {name for name, wanted in asks.items() if wanted and self.llm}  # agents that ask a language model
         usual: dict[str, Agent] = {
-            "query": QueryAgent(corpus, self.settings.max_text_chars), "retrieval": retrieval, "expansion": ExpansionAgent(corpus, self.settings),
-            "reranking": self._rerank, "grounding": GroundingAgent(corpus.embedder), "synthesis": SynthesisAgent(corpus, self.settings)}
+            "query": QueryAgent(corpus, self.settings.max_text_chars, self._llm("query")), "retrieval": retrieval, "expansion": ExpansionAgent(corpus, self.settings),
+            "reranking": self._rerank, "grounding": GroundingAgent(corpus.embedder, self._llm("grounding"), self.settings.llm_papers),
+            "synthesis": SynthesisAgent(corpus, self.settings)}
         self.agents = usual | (agents or {})
         self.stand_ins = stand_ins(corpus, retrieval)
+
+    def _llm(self, agent: str) -> LLM | None: return self.llm if agent in self.asking else None
 
     @cached_property
     def _reranking(self) -> RerankingAgent:
         "Made when first used: loading a cross-encoder may fail, and then fails as that agent."
         name = self.settings.reranker
-        return RerankingAgent(self.corpus, self.settings, load_ranker(self.corpus), load_cross_encoder(name, self.settings.device) if name else None)
+        return RerankingAgent(self.corpus, self.settings, load_ranker(self.corpus), load_cross_encoder(name, self.settings.device) if name else None,
+                              self._llm("reranking"))
 
     def _rerank(self, state: PipelineState) -> dict[str, Any]: return self._reranking(state)
 
@@ -144,7 +152,8 @@ class Pipeline:
         "An agent as a node: under control, and replaced by its stand-in when it fails."
         async def node(state: PipelineState) -> dict[str, Any]:
             begun, tries, failure = time.perf_counter(), 0, None
-            limit = max(self.settings.agent_timeout, self.settings.llm_timeout) if _loads_a_model(self, name) else self.settings.agent_timeout
+            slow = name in self.asking or _loads_a_model(self, name)
+            limit = max(self.settings.agent_timeout, self.settings.llm_timeout) if slow else self.settings.agent_timeout
             try: update, tries = await attempt(lambda: self.agents[name](state), limit, self.settings.retries)
             except InputError: raise
             except Exception as e:
@@ -156,8 +165,9 @@ class Pipeline:
                     update = {}
             done = state.model_copy(update=update)
             seconds = time.perf_counter() - begun
-            report = {"seconds": round(seconds, 4), "size": _size(done, name), "retries": tries, "failed": failure is not None}
-            return {**update, "errors": (*state.errors, failure) if failure else state.errors, "timestamps": {**state.timestamps, name: datetime.now(UTC)},
+            errors = (*done.errors, failure) if failure else done.errors  # an agent may have fallen back by itself, and says so
+            report = {"seconds": round(seconds, 4), "size": _size(done, name), "retries": tries, "failed": len(errors) > len(state.errors)}
+            return {**update, "errors": errors, "timestamps": {**state.timestamps, name: datetime.now(UTC)},
                     "metadata": {**done.metadata, "agents": {**state.metadata.get("agents", {}), name: report}, "notes": list(self.corpus.notes)}}
         return node
 
@@ -211,7 +221,7 @@ class Pipeline:
                 async for event in self.astream(state): events.put(event)
                 events.put(None)
             except BaseException as e: events.put(e)
-        asyncio.run_coroutine_threadsafe(pump(), _loop())
+        asyncio.run_coroutine_threadsafe(pump(), background_loop())
         while (event := events.get()) is not None:
             if isinstance(event, BaseException): raise event
             yield event
@@ -225,12 +235,5 @@ class Pipeline:
 
 def _loads_a_model(pipeline: Pipeline, name: str) -> bool:
     "Whether an agent's first run has to load a model, which takes longer than a run."
-    if name == "reranking": return bool(pipeline.settings.reranker) and "_reranking" not in pipeline.__dict__
+    if name == "reranking": return "_reranking" not in pipeline.__dict__  # the ranker's trees, with LightGBM; a cross-encoder, where there is one
     return name == "retrieval" and "model" not in pipeline.corpus.embedder.__dict__
-
-@lru_cache(maxsize=1)
-def _loop() -> asyncio.AbstractEventLoop:
-    "An event loop in a thread of its own: a running Jupyter kernel has one already, which cannot be waited for from inside."
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True, name="citerec-loop").start()
-    return loop

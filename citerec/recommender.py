@@ -128,4 +128,5 @@ def load(corpus: str | None = None,  # a corpus folder, or "sample"; None: as in
     settings = load_settings(preset, corpus=corpus, **choices)
     opened = open_corpus(settings.corpus, settings)
     assert opened.embedder.sha256  # an altered model is refused here and not in the middle of a run
+    if settings.qdrant_url: assert opened.index  # what the server lacks is sent now, and not while an agent's clock runs
     return Recommender(opened, settings)

@@ -10,7 +10,7 @@ __all__ = ['Identifier', 'Record', 'Paper', 'CitationEdge', 'CitationContext', '
 # %% ../nbs/00_schema.ipynb #c003
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -37,7 +37,7 @@ class Paper(Record):
     source: str = ""  # where the record comes from
     references: tuple[str, ...] = ()  # ids this paper cites, in the corpus or not
     cited_by_count: Annotated[int, Field(ge=0)] = 0  # citations from papers of this corpus
-    chunk_texts: tuple[str, ...] = ()  # passages of the full text, where the corpus has them
+    chunk_texts: tuple[str, ...] = ()  # passages of the full text, each after the name of its section and a line break, where known
 
     @property
     def text(self) -> str:
@@ -99,6 +99,7 @@ class QueryAnalysis(Record):
     citation_intent: CitationIntent = CitationIntent.background
     expanded_query: str  # what retrieval searches for
     confidence: Annotated[float, Field(ge=0, le=1)]  # in the intent
+    sub_queries: Annotated[tuple[str, ...], Field(max_length=3)] = ()  # facets of the text, searched as well; by a language model only
 
 # %% ../nbs/00_schema.ipynb #c023
 class Relation(StrEnum):
@@ -154,6 +155,9 @@ class GroundedPaper(Record):
     snippet_start: int | None = None  # offset of the snippet in the abstract, in characters
     justification: str = ""
     confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+    fit: Literal["yes", "partly", "no"] | None = None  # whether it fits the text, by a language model that read the abstract; None: none did
+    intent_match: str = ""  # how it fits what the citation is for, by the same
+    flags: tuple[str, ...] = ()  # what of the language model's answer was not believed, and why
 
     @model_validator(mode="after")
     def _verbatim(self):
@@ -177,6 +181,7 @@ class Recommendation(Record):
     supporting_snippet: str = ""
     confidence: Annotated[float, Field(ge=0, le=1)] | None = None  # None: the order is uncalibrated
     citation_intent_match: str = ""  # why it fits what the citation is for
+    flags: tuple[str, ...] = ()  # what of a language model's answer was not believed, and why
     path: str = ""  # citation paths in words
     paths: tuple[CitationPath, ...] = ()  # the same as data
     signals: dict[str, float] = {}

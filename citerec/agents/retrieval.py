@@ -33,7 +33,7 @@ def make_candidates(corpus: Corpus,
                     ) -> tuple[ScoredPaper, ...]:
     "Make candidates of rows."
     if not len(rows): return ()
-    cosines = corpus.vectors[np.asarray(rows)] @ vector
+    cosines = corpus.cosines(vector, rows)
     briefs = corpus.briefs([corpus.ids[r] for r in rows])
     def candidate(row: int, cosine: float) -> ScoredPaper:
         title, abstract, year, count, concepts = briefs[corpus.ids[row]]
@@ -54,7 +54,7 @@ def meaning_text(state: PipelineState,
     return text if expanded.startswith(text) else expanded
 
 class RetrievalAgent:
-    "Agent 2: dense and lexical search, fused."
+    "Agent 2: dense and lexical search of the text and of its facets, fused."
     def __init__(self,
                  corpus: Corpus,
                  settings: Settings | None = None,  # None: from the environment
@@ -68,7 +68,10 @@ class RetrievalAgent:
         text, depth = search_text(state), self.settings.retrieval_depth
         dense, _ = self.corpus.dense(meaning_text(state), depth, state.filters)
         words, bm25 = self.corpus.lexical_search(text, depth, state.filters)
-        fused = fuse([dense.tolist(), words.tolist()], self.settings.rrf_k)
+        lists = [dense.tolist(), words.tolist()]
+        facets = state.query_analysis.sub_queries if state.query_analysis else ()
+        others = [found for f in facets for found in (self.corpus.dense(f, depth, state.filters)[0].tolist(), self.corpus.lexical_search(f, depth, state.filters)[0].tolist())]
+        fused = fuse(lists * max(1, len(facets)) + others, self.settings.rrf_k)
         signals: dict[int, dict[str, float]] = {row: {"rrf": score} for row, score in fused.items()}
         for rank, row in enumerate(dense.tolist(), 1): signals[row]["dense_rank"] = float(rank)
         for rank, (row, score) in enumerate(zip(words.tolist(), bm25.tolist(), strict=True), 1): signals[row] |= {"bm25": score, "bm25_rank": float(rank)}

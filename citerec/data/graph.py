@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from .embedding import write_atomically
+from ..files import write_atomically
 from ..settings import CorpusError
 
 # %% ../../nbs/17_graph.ipynb #c004

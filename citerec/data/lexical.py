@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 from tqdm.auto import tqdm
 
-from .embedding import write_atomically
 from .vectors import top_k
+from ..files import write_atomically
 from ..settings import CorpusError
 
 # %% ../../nbs/16_lexical.ipynb #c005

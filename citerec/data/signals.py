@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from .corpus import Corpus, clean
+from .corpus import Corpus, beside_marker, clean, names_beside_marker
 from .lexical import stems
 from .vectors import cosines, top_k
 from ..schema import SearchFilter
@@ -108,7 +108,7 @@ def text_signals(corpus: Corpus,
     "What the words and the meaning of the text say about each paper."
     marked, body, near = "[CITATION]" in text, clean(text), around_marker(text)
     queries = [corpus.embedder.embed_query(q) for q in ([body, near] if marked else [body])]
-    dense, *others = np.ascontiguousarray(cosines(corpus.vectors, np.column_stack(queries)).T)
+    dense, *others = np.ascontiguousarray(corpus.cosines(np.column_stack(queries)).T)
     dense_near = others[0] if others else dense
     bm25, bm25_head = corpus.lexical.shares(body), corpus.lexical.shares(near if marked else first_sentence(body))
     covered = corpus.titles.coverage(body)
@@ -178,6 +178,8 @@ def context_signals(corpus: Corpus,
     either = np.maximum(whole, close)
     soft = np.exp(12 * (either - max(float(either[sentences.seen].max(initial=0)), .1)))
     return {"ctx_best": sentences.by_paper(whole, n), "ctx_near": sentences.by_paper(close, n), "ctx_bm25": sentences.by_paper(sentences.lexical.shares(body), n),
+            "ctx_beside": sentences.by_paper(sentences.beside.shares(beside_marker(text)), n),
+            "ctx_names": sentences.by_paper(sentences.names.scores(names_beside_marker(text)), n),
             "ctx_soft": sentences.by_paper(soft, n, best=False), "ctx_count": np.log1p(sentences.by_paper(np.ones(len(either)), n, best=False))}
 
 # %% ../../nbs/19_signals.ipynb #c012
@@ -187,12 +189,12 @@ COLUMNS: dict[str, dict[str, str]] = {
     "graph": {"vote50": "vsr", "vote200": "s", "vote_soft": "vsr", "vote_soft_norm": "s", "vote_bm25": "vs", "vote_head": "vs", "vote_year": "vs", "cocite": "vsr",
               "cocite_norm": "vs", "walk": "s", "walk_norm": "vs", "cocite2": "vsr", "walk2": "vsr", "refs2": "v", "citing2": "v", "citer_best": "v", "citer_mean": "vs",
               "in_degree_recent": "vs", "in_degree_log": "v"},
-    "context": {"ctx_best": "vsr", "ctx_near": "vr", "ctx_bm25": "vsr", "ctx_soft": "vsr", "ctx_count": "v"},
+    "context": {"ctx_best": "vsr", "ctx_near": "vr", "ctx_bm25": "vsr", "ctx_soft": "vsr", "ctx_beside": "vsr", "ctx_names": "vs", "ctx_count": "v"},
 }
 _LEADERS: dict[str, dict[str, int]] = {  # candidates taken from each order
     "text": {"dense": 250, "bm25": 200, "bm25_head": 80, "title_bm25": 40, "dense_near": 80, "title_cover_near": 30, "centroid": 60},
     "graph": {"vote50": 150, "vote50_norm": 100, "vote_soft": 150, "cocite": 100, "walk": 100, "vote_bm25": 80, "citer_best": 40, "cocite2": 100, "walk2": 80, "vote_year": 80},
-    "context": {"ctx_best": 60, "ctx_near": 60, "ctx_bm25": 40, "ctx_soft": 60},
+    "context": {"ctx_best": 60, "ctx_near": 60, "ctx_bm25": 40, "ctx_soft": 60, "ctx_beside": 40, "ctx_names": 30},
 }
 FAMILIES: dict[str, list[str]] = {
     family: [name + {"v": "", "s": "_share", "r": "_rank"}[form] for name, forms in signals.items() for form in forms] for family, signals in COLUMNS.items()
@@ -211,6 +213,7 @@ def gather(corpus: Corpus,
            text: str,  # what citations are wanted for; [CITATION] may mark where
            filters: SearchFilter = SearchFilter(),
            without: Sequence[str] = (),  # families to leave out
+           also: Sequence[int] = (),  # rows to score besides those that the signals lead to, where the filter allows them
            ) -> Signals:
     "Find the candidates for a text, with all signals. The draft's year is taken to be the one before `filters.year_max`."
     seen = view(corpus, filters)
@@ -220,7 +223,8 @@ def gather(corpus: Corpus,
            "context": {} if "context" in without else context_signals(corpus, text, filters.exclude_ids)}
     led = {family: np.unique(np.concatenate([_leading(raw[family][name], k, seen.allowed) for name, k in wanted.items()]))
            for family, wanted in _LEADERS.items() if raw[family]}
-    rows = np.unique(np.concatenate(list(led.values())))
+    asked = np.asarray(also, dtype=np.int64)
+    rows = np.unique(np.concatenate([*led.values(), asked[seen.allowed[asked]]]))
     table = np.full((len(rows), len(NAMES)), np.nan, dtype=np.float32)
     at = 0
     for family, wanted in COLUMNS.items():

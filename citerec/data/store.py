@@ -15,11 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from .identity import normal_arxiv_id, normal_doi
 from ..schema import CitationContext, CitationEdge, Paper
 from ..settings import CorpusError
 
 # %% ../../nbs/10_store.ipynb #c005
-SCHEMA_VERSION = 3  # raised whenever a table or a file of a corpus changes its meaning
+SCHEMA_VERSION = 4  # raised whenever a table or a file of a corpus changes its meaning
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -237,6 +238,22 @@ class Store:
     def contexts_by_paper(self) -> list[tuple[str, str, int, str]]:  # context id, citing id, row of the cited paper, text
         "All citing contexts in the order of the papers they cite."
         return self._rows("SELECT context_id, citing_id, row, text FROM citation_contexts JOIN papers ON paper_id = cited_id ORDER BY row, context_id")
+
+    def find(self,
+             name: str,  # an id with or without its source, a DOI, an arXiv id, an ACL Anthology id
+             ) -> list[str]:  # ids of papers; more than one where the name is ambiguous
+        "Look papers up by any of their names."
+        doi, arxiv = normal_doi(name), normal_arxiv_id(name)
+        bare = name.strip().rstrip("/").rpartition("aclanthology.org/")[2].removesuffix(".pdf")
+        ids = [bare, *(f"{source}:{bare}" for source in ("acl", "arxiv", "doi", "s2", "bib"))] + ([f"arxiv:{arxiv}"] if arxiv else []) + ([f"doi:{doi}"] if doi else [])
+        dois = [d for d in (doi, f"10.48550/arxiv.{arxiv}" if arxiv else None, f"10.18653/v1/{bare.lower()}", f"10.3115/{bare.lower()}") if d]
+        return [i for (i,) in self._rows(f"SELECT paper_id FROM papers WHERE paper_id IN ({','.join('?' * len(ids))}) OR lower(doi) IN ({','.join('?' * len(dois))})"
+                                         " OR arxiv_id = ? ORDER BY row", [*ids, *dois, arxiv or ""])]
+
+    def chunks(self) -> list[tuple[str, int, str]]:  # id, row of the paper, text
+        "All passages of full texts in the order of their papers."
+        return [(f"{paper_id}#{i}", row, text) for paper_id, row, texts in self._rows("SELECT paper_id, row, chunk_texts FROM papers WHERE chunk_texts != '[]' ORDER BY row")
+                for i, text in enumerate(json.loads(texts))]
 
     def titles(self) -> list[str]:
         "Titles by row."

@@ -7,7 +7,8 @@ __all__ = ['PaperColumns', 'VectorIndex', 'top_k', 'cosines', 'ExactIndex', 'Emb
 
 # %% ../../nbs/15_vectors.ipynb #c003
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from ..schema import SearchFilter
-from ..settings import CorpusError, ServiceError
+from ..settings import CiterecError, CorpusError, ServiceError
 
 # %% ../../nbs/15_vectors.ipynb #c005
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ class ExactIndex:
 # %% ../../nbs/15_vectors.ipynb #c014
 _PAYLOAD = {"year": "Integer", "citation_count": "Integer", "concepts": "Keyword"}  # indexed fields and their types
 _BATCH = 1000  # points an upload
+_M, _EF_CONSTRUCT, _EF_SEARCH = 16, 100, 128  # HNSW: links a point, candidates while building and, at least, while searching
 
 def _payload(columns: PaperColumns, row: int) -> dict[str, Any]:
     "What a filter may ask of one paper; an unknown year is left out."
@@ -168,7 +170,7 @@ class EmbeddedIndex:
         part = folder.with_name(f".{folder.name}.part")
         part.mkdir()
         config = q.EdgeConfig(vectors=q.EdgeVectorParams(size=vectors.shape[1], distance=q.Distance.Dot),
-                              hnsw_config=q.HnswIndexConfig(m=16, ef_construct=100, full_scan_threshold=1000))
+                              hnsw_config=q.HnswIndexConfig(m=_M, ef_construct=_EF_CONSTRUCT, full_scan_threshold=1000))
         shard = q.EdgeShard.create(str(part), config)
         for field, kind in _PAYLOAD.items(): shard.update(q.UpdateOperation.create_field_index(field, getattr(q.PayloadSchemaType, kind)))
         for start in tqdm(range(0, len(vectors), _BATCH), desc="vector index", unit="batch", disable=not progress):
@@ -188,7 +190,7 @@ class EmbeddedIndex:
         "The papers nearest to a vector."
         import qdrant_edge as q
         condition = _conditions(q, filters, self.columns, q.RangeFloat, lambda rows: q.HasIdCondition(set(rows)), q.IsEmptyCondition)
-        request = q.QueryRequest(query=q.Query.Nearest(vector.tolist()), limit=k, filter=condition, params=q.SearchParams(hnsw_ef=max(128, k)))
+        request = q.QueryRequest(query=q.Query.Nearest(vector.tolist()), limit=k, filter=condition, params=q.SearchParams(hnsw_ef=max(_EF_SEARCH, k)))
         return _ordered(self._shard.query(request), k)
 
     def close(self) -> None:
@@ -196,6 +198,15 @@ class EmbeddedIndex:
         self._shard.close()
 
 # %% ../../nbs/15_vectors.ipynb #c020
+@contextmanager
+def _asking(what: str) -> Iterator[None]:
+    "Turn the many errors of a client into the one that says what to do."
+    try: yield
+    except CiterecError: raise
+    except Exception as e:  # the client passes on those of its transport
+        said = " ".join(str(getattr(e, "reason_phrase", "") or type(e).__name__).split())[:100]
+        raise ServiceError(f"The Qdrant server failed {what} ({said}).", "Look at its log, or unset CITEREC_QDRANT_URL to use the embedded index.") from None
+
 class ServerIndex:
     "Qdrant as a server, one collection a corpus."
     name = "qdrant-server"
@@ -229,28 +240,37 @@ class ServerIndex:
                vectors: np.ndarray,  # float32, shape (papers, dim), rows of length 1
                progress: bool = False,  # show a progress bar
                ) -> None:
-        "Send what the collection does not hold yet; an upload that was cut off continues."
+        "Send what the collection does not hold yet; an upload that was cut off continues. Raises `ServiceError`."
         from qdrant_client import models
-        if not self.client.collection_exists(self.collection):
-            self.client.create_collection(self.collection, vectors_config=models.VectorParams(size=vectors.shape[1], distance=models.Distance.DOT))
-            for field, kind in _PAYLOAD.items():
-                self.client.create_payload_index(self.collection, field, getattr(models.PayloadSchemaType, kind.upper()))
-        there = self.client.count(self.collection, exact=True).count
-        for start in tqdm(range(there - there % _BATCH, len(vectors), _BATCH), desc="upload", unit="batch", disable=not progress):
-            rows = range(start, min(start + _BATCH, len(vectors)))
-            points = [models.PointStruct(id=row, vector=vectors[row].tolist(), payload=_payload(self.columns, row)) for row in rows]
-            self.client.upsert(self.collection, points=points, wait=True)
+        with _asking("while the vectors were sent; what it has is kept"):
+            if not self.client.collection_exists(self.collection):
+                self.client.create_collection(self.collection, vectors_config=models.VectorParams(size=vectors.shape[1], distance=models.Distance.DOT),
+                                              hnsw_config=models.HnswConfigDiff(m=_M, ef_construct=_EF_CONSTRUCT))
+            there = self.client.count(self.collection, exact=True).count
+            if there == len(vectors): return
+            if there > len(vectors): raise ServiceError(f"The collection {self.collection} holds {there} points, the corpus has {len(vectors)} papers.",
+                                                        "Delete the collection; it is filled again.")
+            for field, kind in _PAYLOAD.items():  # a second time changes nothing
+                self.client.create_payload_index(self.collection, field, getattr(models.PayloadSchemaType, kind.upper()), wait=True)
+            with tqdm(total=len(vectors), initial=there, desc="upload", unit="paper", disable=not progress) as bar:
+                for start in range(there, len(vectors), _BATCH):
+                    rows = range(start, min(start + _BATCH, len(vectors)))
+                    points = [models.PointStruct(id=row, vector=vectors[row].tolist(), payload=_payload(self.columns, row)) for row in rows]
+                    self.client.upsert(self.collection, points=points, wait=True)
+                    bar.update(len(rows))
 
     def search(self,
                vector: np.ndarray,  # float32, shape (dim,), length 1
                k: int,  # papers wanted
                filters: SearchFilter = SearchFilter(),
                ) -> tuple[np.ndarray, np.ndarray]:  # rows and cosines, best first
-        "The papers nearest to a vector."
+        "The papers nearest to a vector. Raises `ServiceError`."
         from qdrant_client import models as m
         condition = _conditions(m, filters, self.columns, m.Range, lambda rows: m.HasIdCondition(has_id=rows),
                                 lambda field: m.IsEmptyCondition(is_empty=m.PayloadField(key=field)))
-        found = self.client.query_points(self.collection, query=vector.tolist(), limit=k, query_filter=condition)
+        with _asking("during a search"):
+            found = self.client.query_points(self.collection, query=vector.tolist(), limit=k, query_filter=condition, with_payload=False,
+                                             search_params=m.SearchParams(hnsw_ef=max(_EF_SEARCH, k)))
         return _ordered(found.points, k)
 
     def close(self) -> None:

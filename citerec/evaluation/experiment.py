@@ -136,8 +136,17 @@ class RankerSystem:
 
 class PipelineSystem:
     "The pipeline, asked for its whole order; what comes after the order is left out."
-    def __init__(self, corpus: Corpus, settings: Settings):
+    def __init__(self,
+                 corpus: Corpus,
+                 settings: Settings,
+                 without: Sequence[str] = (),  # agents in whose place their stand-ins work
+                 **choices: Any,  # settings that differ
+                 ):
+        settings = settings.model_copy(update=choices)
+        if choices and "llm" not in choices and settings.llm in (None, "offline"):
+            raise InputError("There is no language model to compare with.", "Choose one: CITEREC_PRESET=openai, ollama or compatible.")
         self._pipeline = Pipeline(corpus, settings, agents={"grounding": lambda s: {}, "synthesis": lambda s: {}})
+        self._pipeline.agents |= {name: self._pipeline.stand_ins[name][1] for name in without}
         found = load_ranker(corpus)
         self.fitted_on = found.fitted_on if found else frozenset()
 
@@ -146,9 +155,19 @@ class PipelineSystem:
         except InputError: return []  # a text that users are asked to change has no recommendations
         return [(r.paper.paper_id, r.rerank_score) for r in state.reranked_candidates[:k]]
 
+    @property
+    def cost(self) -> float:
+        "US dollars spent so far; NaN where the price is unknown."
+        spent = self._pipeline.llm.session()["cost"] if self._pipeline.llm else 0.0
+        return float("nan") if spent is None else spent
+
 SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
     "rank_bm25": _rank_bm25, "bm25": _bm25, "dense": _dense, "rrf": _rrf, "expansion": lambda c, s: _agents(c, s, False),
     "cross_encoder": lambda c, s: _agents(c, s, True), "ranker": lambda c, s: RankerSystem(c), "pipeline": PipelineSystem,
+    "pipeline_without_query": lambda c, s: PipelineSystem(c, s, ["query"]), "pipeline_without_expansion": lambda c, s: PipelineSystem(c, s, ["expansion"]),
+    "pipeline_without_reranking": lambda c, s: PipelineSystem(c, s, ["reranking"]),
+    "offline": lambda c, s: PipelineSystem(c, s, llm="offline"), "llm_query": lambda c, s: PipelineSystem(c, s, llm_query=True, llm_rerank=False),
+    "llm_rerank": lambda c, s: PipelineSystem(c, s, llm_query=False, llm_rerank=True), "llm_both": lambda c, s: PipelineSystem(c, s, llm_query=True, llm_rerank=True),
     "ranker_without_contexts": lambda c, s: RankerSystem(c, ["context"]), "ranker_without_graph": lambda c, s: RankerSystem(c, ["graph"]),
 }
 
@@ -160,7 +179,7 @@ def make_system(name: str,  # a key of `SYSTEMS`
     if name not in SYSTEMS: raise InputError(f"There is no system {name!r}.", f"Choose from: {', '.join(SYSTEMS)}.")
     return SYSTEMS[name](corpus, settings or load_settings())
 
-# %% ../../nbs/42_experiment.ipynb #c014
+# %% ../../nbs/42_experiment.ipynb #c016
 @dataclass(frozen=True)
 class Experiment:
     "What came of an experiment. Shows its table; draws itself with `plot`."
@@ -258,7 +277,7 @@ def experiment(systems: Mapping[str, System],  # by name
     table.attrs = {"queries": len(queries), "baseline": baseline, "interval": f"95 % bootstrap interval of {main}", "ceiling R@10": recall_ceiling(judgements)}
     return Experiment(table, per_query, runs, judgements)
 
-# %% ../../nbs/42_experiment.ipynb #c016
+# %% ../../nbs/42_experiment.ipynb #c018
 LEAST = {"R@10": .30, "RR": .20}  # Recall@10 and mean reciprocal rank a recommender should reach
 
 def criteria(table: "pandas.DataFrame",  # of an `Experiment`

@@ -21,10 +21,10 @@ from tqdm.auto import tqdm
 
 from ..agents.reranking import Calibration, document_print, evidence, load_ranker
 from ..data.corpus import Corpus
-from ..data.embedding import write_atomically
 from ..data.jsonl import read_records
 from ..data.signals import FAMILIES, NAMES, gather
 from .benchmark import filter_of
+from ..files import write_atomically
 from ..schema import EvalSample
 from ..settings import InputError
 
