@@ -98,7 +98,12 @@ def most_tokens(request: Mapping[str, Any],  # what is sent
     sent = {name: value for name, value in request.items() if name in ("messages", "response_format", "tools")}
     return len(json.dumps(sent, ensure_ascii=False).encode()) + _MARGIN, int(request.get("max_tokens") or request["max_completion_tokens"])
 
-def cost_of(price: Price, read: int, written: int) -> float: return (price.input * read + price.output * written) / 1e6
+def cost_of(price: Price,
+            read: int,  # tokens
+            written: int,  # tokens
+            ) -> float:  # US dollars
+    "What a request costs."
+    return (price.input * read + price.output * written) / 1e6
 
 # %% ../../nbs/20_llm.ipynb #c015
 @dataclass(frozen=True)
