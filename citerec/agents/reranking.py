@@ -8,6 +8,7 @@ __all__ = ['PACKAGED', 'NEIGHBOURS', 'LISTED', 'KEPT', 'READ', 'EXPLAINED', 'lin
            'shipped_ranker', 'load_ranker', 'wider_paths', 'listed', 'llm_order', 'RerankingAgent']
 
 # %% ../../nbs/24_reranking.ipynb #c003
+import ctypes
 import hashlib
 import importlib.util
 import json
@@ -152,6 +153,33 @@ def document_print(document_id: str,
     "Fingerprint of a citing document: tells whether a ranker has learned from it without naming it."
     return hashlib.sha256(document_id.encode()).hexdigest()[:16]
 
+class _Trees:
+    "LightGBM's own library, asked to predict. Importing the Python package around it takes two seconds, since that imports scikit-learn and pandas."
+    def __init__(self, model: bytes):
+        spec = importlib.util.find_spec("lightgbm")
+        folder = Path(spec.origin).parent / "lib" if spec and spec.origin else Path()
+        found = sorted(p for p in folder.glob("*lightgbm*") if p.suffix in (".so", ".dylib", ".dll"))
+        if not found: raise ModelError("LightGBM is not installed.", "Install it with `pip install lightgbm`.")
+        try: self._library = ctypes.CDLL(str(found[0]))
+        except OSError as e: raise ModelError(f"LightGBM cannot be loaded ({e}).", "Install the system's libgomp (Debian: apt-get install libgomp1).") from None
+        self._library.LGBM_GetLastError.restype = ctypes.c_char_p
+        self._handle = ctypes.c_void_p()
+        self._call("LGBM_BoosterLoadModelFromString", model, ctypes.byref(ctypes.c_int()), ctypes.byref(self._handle))
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        if getattr(self._library, name)(*arguments): raise ModelError(f"LightGBM: {self._library.LGBM_GetLastError().decode()}.", "Reinstall citerec, or fit the ranker again.")
+
+    def predict(self, values: np.ndarray) -> np.ndarray:
+        "Scores of rows of signals."
+        data, scores = np.ascontiguousarray(values, dtype=np.float64), np.zeros(len(values))
+        self._call("LGBM_BoosterPredictForMat", self._handle, data.ctypes.data_as(ctypes.c_void_p), ctypes.c_int(1), ctypes.c_int32(data.shape[0]),
+                   ctypes.c_int32(data.shape[1]), ctypes.c_int(1), ctypes.c_int(0), ctypes.c_int(0), ctypes.c_int(-1), b"num_threads=2",
+                   ctypes.byref(ctypes.c_int64()), scores.ctypes.data_as(ctypes.c_void_p))
+        return scores
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None): self._library.LGBM_BoosterFree(self._handle)
+
 class Ranker:
     "A fitted ranker: trees over signals, and the calibration of their score."
     def __init__(self,
@@ -161,9 +189,7 @@ class Ranker:
         except (OSError, ValueError) as e: raise ModelError(f"There is no readable ranker in {folder} ({type(e).__name__}).", "Run `citerec fit`, or reinstall citerec.") from None
         trees = (folder / "ranker.txt").read_bytes()
         if hashlib.sha256(trees).hexdigest() != kept["sha256"]: raise ModelError(f"{folder / 'ranker.txt'} was altered.", "Run `citerec fit` again, or reinstall citerec.")
-        try: from lightgbm import Booster
-        except OSError as e: raise ModelError(f"LightGBM cannot be loaded ({e}).", "Install the system's libgomp (Debian: apt-get install libgomp1).") from None
-        self._trees = Booster(model_str=trees.decode())
+        self._trees = _Trees(trees)
         if kept["names"] != NAMES: raise ModelError(f"The ranker in {folder} was fitted on other signals.", "Run `citerec fit` again, or reinstall citerec.")
         self.calibration = Calibration(**kept["calibration"]) if kept["calibration"] else None
         self.fitted_on: frozenset[str] = frozenset(kept["fitted_on"])  # fingerprints of the citing documents it learned from
@@ -172,7 +198,7 @@ class Ranker:
               values: np.ndarray,  # shape (candidates, len(NAMES))
               ) -> np.ndarray:  # float, shape (candidates,); higher is better
         "Score candidates by their signals."
-        return np.asarray(self._trees.predict(values, num_threads=2)) if len(values) else np.zeros(0)
+        return self._trees.predict(values) if len(values) else np.zeros(0)
 
 def shipped_ranker() -> Path:
     "The folder of the ranker that ships with citerec."
