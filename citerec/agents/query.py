@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from .llm import LLM, Question, llm_report, quoted, visible
+from .llm import LLM, Question, llm_report, one_line, quoted
 from ..data.corpus import Corpus, clean
 from ..data.lexical import LexicalIndex, stems
 from ..schema import AgentFailure, CitationIntent, PipelineState, QueryAnalysis
@@ -151,15 +151,13 @@ facets: at most three short queries for aspects that one query would miss;
 confidence: how sure you are of the intent, 0 to 1.
 Name topics, not papers or authors."""
 
-def _line(text: str) -> str: return " ".join(visible(text).split())
-
 def from_reading(text: str,  # the user's
                  reading: Reading,
                  ) -> QueryAnalysis:
     "The analysis that a model's reading amounts to: its words behind the text's own."
-    return QueryAnalysis(topic_keywords=tuple(dict.fromkeys(_line(k).lower() for k in reading.keywords)), citation_intent=reading.intent,
-                         expanded_query=f"{expand_query(text)} {_line(reading.expanded_query)}".strip(), confidence=reading.confidence,
-                         sub_queries=tuple(dict.fromkeys(_line(f) for f in reading.facets)))
+    return QueryAnalysis(topic_keywords=tuple(dict.fromkeys(one_line(k).lower() for k in reading.keywords)), citation_intent=reading.intent,
+                         expanded_query=f"{expand_query(text)} {one_line(reading.expanded_query)}".strip(), confidence=reading.confidence,
+                         sub_queries=tuple(dict.fromkeys(one_line(f) for f in reading.facets)))
 
 # %% ../../nbs/21_query.ipynb #c024
 class QueryAgent:

@@ -304,7 +304,7 @@ class RerankingAgent:
         ranked = self._ranked(state) if self.ranker else self._fused(state)
         if not self.llm: return {"reranked_candidates": tuple(ranked)}
         stopped, answers = llm_stopped(state), list[Any]()
-        if stopped: problem = f"The language model is not asked again in this run: {stopped}"
+        if stopped: problem = stopped
         else: ranked, answers, problem = llm_order(clean(state.user_text), ranked, self.llm)
         kind = answers[0].call.failure if answers and answers[0].call.failure else "ServiceError" if stopped else "AnswerError"
         failure = AgentFailure(agent="reranking", kind=kind, message=problem, fallback="the order of the signals") if problem else None
@@ -349,7 +349,6 @@ class RerankingAgent:
         if logits:
             by_reading = sorted(logits, key=lambda i: -logits[i])
             fused = fuse([list(range(len(logits)))] * _TRUST + [by_reading], self.settings.rrf_k)
-            order[: len(logits)] = order[list(fused)]
             candidates[: len(logits)] = [candidates[i] for i in fused]
         falling = np.sort(scores)[::-1]  # after a cross-encoder the places keep the scores they had
         probability = -np.sort(-confidence) if confidence is not None else None

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from .grounding import AIMS
 from ..data.corpus import Corpus
 from ..schema import CitationIntent, GroundedPaper, Paper, PipelineState, Recommendation
 from ..settings import Settings, load_settings
@@ -47,11 +48,11 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
     return kept, dropped
 
 # %% ../../nbs/26_synthesis.ipynb #c010
-_MARKS: dict[CitationIntent, tuple[str, re.Pattern[str]]] = {
-    CitationIntent.method: ("a method to use", re.compile(r"\b(method|algorithm|architecture|model|framework|approach|technique|optimi[sz]er|propos\w+|introduc\w+)\b", re.I)),
-    CitationIntent.comparison: ("something to compare with", re.compile(r"\b(outperform\w*|baseline|state[- ]of[- ]the[- ]art|compar\w+|improv\w+|surpass\w*|better)\b", re.I)),
-    CitationIntent.benchmark: ("a benchmark", re.compile(r"\b(data ?sets?|benchmark\w*|corpus|corpora|evaluat\w+|metric|leaderboard|test set|annotat\w+|challenge)\b", re.I)),
-    CitationIntent.background: ("background", re.compile(r"\b(survey\w*|review\w*|overview|tutorial|introduction|foundation\w*|theory|analysis|stud(?:y|ies))\b", re.I)),
+_MARKS: dict[CitationIntent, re.Pattern[str]] = {
+    CitationIntent.method: re.compile(r"\b(method|algorithm|architecture|model|framework|approach|technique|optimi[sz]er|propos\w+|introduc\w+)\b", re.I),
+    CitationIntent.comparison: re.compile(r"\b(outperform\w*|baseline|state[- ]of[- ]the[- ]art|compar\w+|improv\w+|surpass\w*|better)\b", re.I),
+    CitationIntent.benchmark: re.compile(r"\b(data ?sets?|benchmark\w*|corpus|corpora|evaluat\w+|metric|leaderboard|test set|annotat\w+|challenge)\b", re.I),
+    CitationIntent.background: re.compile(r"\b(survey\w*|review\w*|overview|tutorial|introduction|foundation\w*|theory|analysis|stud(?:y|ies))\b", re.I),
 }
 OFTEN_CITED = .95  # share of the corpus that a paper must out-cite to count as a common reference
 
@@ -61,8 +62,8 @@ def intent_match(intent: CitationIntent,
                  often_cited: bool = False,  # whether it is among the most cited of the corpus
                  ) -> str:
     "Say how a paper fits what the citation is for."
-    wanted, marks = _MARKS[intent]
-    found = list(dict.fromkeys(m.lower() for m in marks.findall(text)))[:2]
+    wanted = AIMS[intent]
+    found = list(dict.fromkeys(m.lower() for m in _MARKS[intent].findall(text)))[:2]
     if found: return f"You want {wanted}: its title or {text_kind} speaks of {' and '.join(found)}."
     if intent is CitationIntent.background and often_cited: return "You want background: it is among the most cited papers of this corpus."
     return f"You want {wanted}: nothing in its title or {text_kind} says so, judge for yourself."

@@ -19,9 +19,9 @@ from xml.etree import ElementTree
 
 from tqdm.auto import tqdm
 
-from .cleaning import clean_year, find_doi, make_paper, plain_text, records_sha256
+from .cleaning import PaperSource, clean_year, find_doi, make_paper, plain_text
 from .identity import normal_arxiv_id
-from ..schema import CitationContext, CitationEdge, Paper
+from ..schema import Paper
 from ..settings import InputError
 
 # %% ../../nbs/12_anthology.ipynb #c005
@@ -108,10 +108,8 @@ def _read_file(path: Path, collection: Any) -> list[_Entry]:
     return _read_directly(path)
 
 # %% ../../nbs/12_anthology.ipynb #c010
-class AnthologySource:
+class AnthologySource(PaperSource):
     "Papers of the ACL Anthology from a copy of its data folder."
-    text_kind = "abstract"
-    vectors: Path | None = None
 
     def __init__(self,
                  folder: str | Path,  # the Anthology's repository, or its folder `data`
@@ -169,21 +167,9 @@ class AnthologySource:
             why = f" ({self.unread[0]})" if self.unread else ""
             raise InputError(f"There is no paper for {self.name} in {self.folder}{why}.", "Choose other venues or years, or fetch the data again.")
 
-    def fingerprint(self) -> str:
-        "Hash of all records."
-        return records_sha256(self.papers())
-
     def report(self) -> list[str]:
         "Files that could not be read, and how many papers were left out."
         return [*(f"not read: {file}" for file in self.unread), *(f"left out: {n} papers, {reason}" for reason, n in self.left_out.items())]
-
-    def edges(self) -> Iterator[CitationEdge]:
-        "None: the Anthology does not say who cites whom."
-        yield from ()
-
-    def contexts(self) -> Iterator[CitationContext]:
-        "None."
-        yield from ()
 
 def _year(collection_id: str) -> int | None:
     "The year in the name of a collection: 2023.acl, or W04."

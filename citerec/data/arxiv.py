@@ -18,10 +18,10 @@ from xml.etree import ElementTree
 
 from tqdm.auto import tqdm
 
-from .cleaning import find_arxiv_id, find_doi, make_paper, plain_text, records_sha256
+from .cleaning import PaperSource, find_arxiv_id, find_doi, make_paper, plain_text
 from .http import Service
 from .identity import is_preprint
-from ..schema import CitationContext, CitationEdge, Paper
+from ..schema import Paper
 from ..settings import InputError, ServiceError, Settings, load_settings
 
 # %% ../../nbs/12_arxiv.ipynb #c005
@@ -151,10 +151,8 @@ INTERVAL = 3.0  # seconds between requests, as arXiv's terms of use ask
 PAGE = 100  # papers a request
 TEXTS = ("abstract", "introduction", "full")
 
-class ArxivSource:
+class ArxivSource(PaperSource):
     "Papers from arXiv, by id or by query."
-    text_kind = "abstract"
-    vectors: Path | None = None
 
     def __init__(self,
                  ids: Sequence[str] = (),  # of papers, in any spelling
@@ -228,10 +226,6 @@ class ArxivSource:
         "Fetch everything once; raises `InputError` where there is nothing."
         if not any([True for _ in self.papers()]): raise InputError(f"arXiv has no paper for {self.query or ', '.join(self.missing)}.", "Check the ids or the query.")
 
-    def fingerprint(self) -> str:
-        "Hash of all records."
-        return records_sha256(self.papers())
-
     def describe(self) -> dict[str, Any]:
         "What was asked."
         return {"query": self.query} if self.query else {"ids": len(self.ids), "missing": len(self.missing)}
@@ -239,11 +233,3 @@ class ArxivSource:
     def report(self) -> list[str]:
         "The ids that arXiv does not know, and how many papers have no HTML version."
         return [*(f"{i}: not known to arXiv" for i in self.missing), *([f"{self.textless} papers have no HTML version: no {self.text} text"] if self.textless else [])]
-
-    def edges(self) -> Iterator[CitationEdge]:
-        "None: arXiv does not say who cites whom."
-        yield from ()
-
-    def contexts(self) -> Iterator[CitationContext]:
-        "None."
-        yield from ()

@@ -17,9 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .cleaning import clean_year, find_arxiv_id, find_doi, plain_text, records_sha256, same_paper
+from .cleaning import PaperSource, clean_year, find_arxiv_id, find_doi, plain_text, same_paper
 from .identity import normal_arxiv_id, title_key
-from ..schema import CitationContext, CitationEdge, Paper
+from ..schema import Paper
 from ..settings import InputError
 
 # %% ../../nbs/12_bibliography.ipynb #c005
@@ -236,10 +236,8 @@ def _filled(first: Paper, second: Paper) -> Paper:
 # %% ../../nbs/12_bibliography.ipynb #c019
 _MOST = 100_000_000  # bytes of a bibliography; the largest known exports are a tenth of it
 
-class BibliographySource:
+class BibliographySource(PaperSource):
     "BibTeX (.bib) and RIS (.ris) files as a source."
-    text_kind = "abstract"
-    vectors: Path | None = None
 
     def __init__(self,
                  files: str | Path | Sequence[str | Path],  # .bib or .ris, one or several
@@ -321,18 +319,6 @@ class BibliographySource:
             first = f" ({self.imported.findings[0]})" if self.imported.findings else ""
             raise InputError(f"{self.name.removeprefix('bib:')} holds no entry that can be used{first}.", "Export the library again as BibTeX or RIS.")
 
-    def fingerprint(self) -> str:
-        "Hash of all records."
-        return records_sha256(self.papers())
-
     def papers(self) -> Iterator[Paper]:
         "The papers, in the order of the files."
         yield from self._imported[0]
-
-    def edges(self) -> Iterator[CitationEdge]:
-        "None: a bibliography does not say who cites whom."
-        yield from ()
-
-    def contexts(self) -> Iterator[CitationContext]:
-        "None."
-        yield from ()

@@ -4,19 +4,20 @@
 
 # %% auto #0
 __all__ = ['find_doi', 'find_arxiv_id', 'plain_text', 'clean_year', 'dig', 'dig_list', 'whole_number', 'records_sha256',
-           'make_paper', 'same_paper']
+           'make_paper', 'PaperSource', 'same_paper']
 
 # %% ../../nbs/09_cleaning.ipynb #c003
 import hashlib
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from .identity import is_preprint, normal_arxiv_id, normal_doi, surname, title_key
-from ..schema import Paper, Record
+from ..schema import CitationContext, CitationEdge, Paper, Record
 
 # %% ../../nbs/09_cleaning.ipynb #c005
 _DOI = re.compile(r"10\.\d{4,9}(?:\.\d+)*/[^\s\"<>{}|\\^]+", re.ASCII)
@@ -96,6 +97,28 @@ def make_paper(**fields: Any,  # of `Paper`
     except ValidationError: return None
 
 # %% ../../nbs/09_cleaning.ipynb #c016
+class PaperSource:
+    "A source that has papers and their references only; the name, the check and the papers are its own."
+    text_kind = "abstract"
+    vectors: Path | None = None
+
+    def papers(self) -> Iterator[Paper]:
+        "The papers, each once."
+        raise NotImplementedError
+
+    def edges(self) -> Iterator[CitationEdge]:
+        "None beside the papers' references."
+        yield from ()
+
+    def contexts(self) -> Iterator[CitationContext]:
+        "None."
+        yield from ()
+
+    def fingerprint(self) -> str:
+        "Hash of all records."
+        return records_sha256(self.papers())
+
+# %% ../../nbs/09_cleaning.ipynb #c019
 _APART = 2  # years between a preprint and its publication, at most
 _SHORT = 20  # letters of a title that may agree by accident
 

@@ -14,10 +14,10 @@ from urllib.parse import quote, urlencode
 
 from tqdm.auto import tqdm
 
-from .cleaning import clean_year, dig, dig_list, find_doi, make_paper, plain_text, records_sha256, same_paper, whole_number
+from .cleaning import PaperSource, clean_year, dig, dig_list, find_doi, make_paper, plain_text, same_paper, whole_number
 from .http import Service
 from .identity import normal_arxiv_id, title_key
-from ..schema import CitationContext, CitationEdge, Paper
+from ..schema import Paper
 from ..settings import InputError, Settings, load_settings
 
 # %% ../../nbs/12_crossref.ipynb #c005
@@ -64,10 +64,8 @@ def parse_works(answer: Any,  # an answer of Crossref: one work or a list of the
 API = "https://api.crossref.org"
 _ROWS = 5  # answers to a title that are looked at
 
-class CrossrefSource:
+class CrossrefSource(PaperSource):
     "Papers by their DOIs, and look-ups, from Crossref."
-    text_kind = "abstract"
-    vectors: Path | None = None
 
     def __init__(self,
                  dois: Sequence[str] = (),  # papers wanted; none where it is only used to look up
@@ -116,10 +114,6 @@ class CrossrefSource:
         "Fetch everything once; raises `InputError` where Crossref knows none of the DOIs."
         if not any(True for _ in self.papers()): raise InputError("Crossref knows none of these DOIs.", "Check them.")
 
-    def fingerprint(self) -> str:
-        "Hash of all records."
-        return records_sha256(self.papers())
-
     def papers(self) -> Iterator[Paper]:
         "The papers in the order of their DOIs; those that Crossref does not know are in `missing`. Raises `ServiceError`."
         self.missing = []
@@ -131,11 +125,3 @@ class CrossrefSource:
     def report(self) -> list[str]:
         "The DOIs that Crossref does not know."
         return [f"{doi}: not known to Crossref" for doi in self.missing]
-
-    def edges(self) -> Iterator[CitationEdge]:
-        "None beside the papers' references."
-        yield from ()
-
-    def contexts(self) -> Iterator[CitationContext]:
-        "None."
-        yield from ()
