@@ -192,7 +192,7 @@ class ContextIndex:
         texts = [_without_markers(c[3]) for c in contexts]
         first, _ = _different(contexts)
         write_vectors(folder / "vectors", [contexts[i][0] for i in first],
-                      lambda start, stop: embedder.embed([texts[i] for i in first[start:stop]], quick=True), progress)
+                      lambda start, stop: embedder.embed([texts[i] for i in first[start:stop]]), progress)
         parts = {"lexical": (texts, .5), "beside": ([beside_marker(c[3]) for c in contexts], .2), "names": ([names_beside_marker(c[3]) for c in contexts], 0)}
         for name, (part, b) in parts.items():
             if not (folder / name).exists(): LexicalIndex.build(folder / name, part, b=b)
@@ -488,11 +488,10 @@ class _Remembering(Embedder):
     def embed(self,
               texts: Sequence[str],
               progress: bool = False,  # show a progress bar
-              quick: bool = False,  # half precision where that is faster
               ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed the texts that are new, and look up the others."
         places = [self._place.get(self._key(text)) for text in texts]
-        new = iter(super().embed([t for t, place in zip(texts, places, strict=True) if place is None], progress, quick))
+        new = iter(super().embed([t for t, place in zip(texts, places, strict=True) if place is None], progress))
         return np.array([next(new) if place is None else self._parts[place[0]][place[1]] for place in places], dtype=np.float32).reshape(len(texts), -1)
 
 class _Stored:

@@ -75,11 +75,21 @@ _TOKENS = 4096  # tokens a batch: more does not run faster on a CPU, and needs m
 _FILLED = .8  # least share of a row that is text: padding costs as much as words do
 _OWN_BATCHES = 16  # batches given to the encoder at a time: it sorts them by tokens, and the more it sees, the fuller its own are
 
+def _in_16_bits(weights: dict[str, Any]) -> dict[str, Any]:
+    "Weights in 16 bits, and those of products in the order that the processor wants."
+    import torch
+    half = {name: w.bfloat16() for name, w in weights.items()}
+    if hasattr(torch.ops.mkldnn, "_reorder_linear_weight"):  # what compiled models use; without it every product orders them anew
+        half |= {f"{name.removesuffix('.weight')}.ordered": torch.ops.mkldnn._reorder_linear_weight(half.pop(name))
+                 for name in list(half) if name.startswith("encoder") and half[name].dim() == 2}
+    return half
+
 class BertEncoder:
     "A BERT encoder with pooling, from a sentence-transformers folder, without importing sentence-transformers."
     def __init__(self,
                  folder: Path,  # a model that `BertEncoder.reads`
                  device: str | None = None,  # torch device; None: a GPU where there is one, else the CPU
+                 exact: bool = False,  # in 32 bits even where the processor computes with 16
                  ):
         import torch
         from safetensors.torch import load_file
@@ -98,6 +108,8 @@ class BertEncoder:
         for at in (f"encoder.layer.{layer}.attention" for layer in range(self.layers)):  # three products of the same input are one
             for kind in ("weight", "bias"):
                 self.weights[f"{at}.joined.{kind}"] = torch.cat([self.weights.pop(f"{at}.self.{part}.{kind}") for part in ("query", "key", "value")])
+        self.bits = 16 if not exact and self.device == "cpu" and getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)() else 32
+        if self.bits == 16: self.weights = _in_16_bits(self.weights)
 
     @staticmethod
     def reads(folder: Path,  # a model's folder
@@ -114,23 +126,11 @@ class BertEncoder:
                 and config.get("position_embedding_type", "absolute") == "absolute"
                 and all((folder / name).exists() for name in ("model.safetensors", "sentence_bert_config.json", "tokenizer.json")))
 
-    @cached_property
-    def _half(self) -> dict[str, Any]:
-        "The weights in 16 bits and in the order the processor wants, where it computes with 16 bits; else the weights as they are."
-        import torch
-        native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
-        if not native or self.device != "cpu": return self.weights
-        half = {name: w.bfloat16() for name, w in self.weights.items()}
-        if hasattr(torch.ops.mkldnn, "_reorder_linear_weight"):  # what compiled models use; without it every product orders them anew
-            half |= {f"{name.removesuffix('.weight')}.ordered": torch.ops.mkldnn._reorder_linear_weight(w)
-                     for name, w in half.items() if name.startswith("encoder") and w.dim() == 2}
-        return half
-
-    def _forward(self, w: dict[str, Any], ids: Any, mask: Any) -> Any:
+    def _forward(self, ids: Any, mask: Any) -> Any:
         "Pooled, unit vectors of token ids, shape (texts, tokens)."
         import torch
         import torch.nn.functional as F
-        n, length = ids.shape
+        w, (n, length) = self.weights, ids.shape
         def linear(x: Any, name: str, then: str = "none") -> Any:
             if (ordered := w.get(f"{name}.ordered")) is not None:
                 return torch.ops.mkldnn._linear_pointwise(x, ordered, w[f"{name}.bias"], then, [], "none")
@@ -153,7 +153,6 @@ class BertEncoder:
 
     def encode(self,
                texts: Sequence[str],
-               quick: bool = False,  # in 16 bits where the processor computes with them: twice as fast, cosine to the exact vector above .995
                ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts."
         import torch
@@ -164,7 +163,7 @@ class BertEncoder:
             rows = [i for i in order[start : start + max(1, _TOKENS // longest)] if len(encoded[i]) >= _FILLED * longest]
             ids = torch.tensor([encoded[i] + [0] * (longest - len(encoded[i])) for i in rows], device=self.device)
             mask = torch.tensor([[True] * len(encoded[i]) + [False] * (longest - len(encoded[i])) for i in rows], device=self.device)
-            with torch.inference_mode(): out[rows] = self._forward(self._half if quick else self.weights, ids, mask).cpu().numpy()
+            with torch.inference_mode(): out[rows] = self._forward(ids, mask).cpu().numpy()
             start += len(rows)
         return out
 
@@ -181,7 +180,7 @@ class Embedder:
         self.card = MODEL_CARDS.get(name, ModelCard())
         self._expected = sha256 or self.card.sha256
         self._lock = threading.Lock()
-        self._cached_query = lru_cache(maxsize=64)(lambda text: self.embed([self.card.query_instruction + text], quick=True)[0])
+        self._cached_query = lru_cache(maxsize=64)(lambda text: self.embed([self.card.query_instruction + text])[0])
 
     @cached_property
     def sha256(self) -> str:
@@ -213,7 +212,6 @@ class Embedder:
     def embed(self,
               texts: Sequence[str],
               progress: bool = False,  # show a progress bar
-              quick: bool = False,  # half precision where that is faster: for sentences, of which there are many
               ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts as papers are embedded."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
@@ -223,7 +221,7 @@ class Embedder:
             for start in range(0, len(texts), size):
                 rows = order[start : start + size]
                 batch = [texts[i] for i in rows]
-                out[rows] = self.model.encode(batch, quick) if isinstance(self.model, BertEncoder) else self.model.encode(
+                out[rows] = self.model.encode(batch) if isinstance(self.model, BertEncoder) else self.model.encode(
                     batch, batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False)
                 bar.update(len(rows))
         return out
@@ -235,7 +233,7 @@ class Embedder:
         return self._cached_query(text)
 
 # %% ../../nbs/14_embedding.ipynb #c023
-PART = 1024  # papers a part: about a minute of work on two cores
+PART = 1024  # papers a part: less than a minute of work on two cores
 
 def _part(folder: Path, start: int) -> tuple[Path, Path]: return folder / f"part-{start:09d}.npy", folder / f"part-{start:09d}.json"
 
