@@ -318,6 +318,10 @@ def _source(options: argparse.Namespace, pages: Path, watched: bool):
     for name in over: options.below = SOURCES[name].make(options, pages, watched)
     return options.below
 
+def _listed(text: str | None) -> list[str]:
+    "The names in a list that is separated by commas."
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
 def _year_range(text: str) -> tuple[int, int]:
     "First and last year of \"2018-2025\" or \"2020\"."
     from citerec.settings import InputError
@@ -329,7 +333,7 @@ def _openalex(options: argparse.Namespace, pages: Path, watched: bool):
     "OpenAlex, with what was typed."
     from citerec.data.openalex import NO_KEY, OpenAlexSource, Selection
     from citerec.settings import load_settings
-    chosen = {"topics": tuple(t.strip() for t in options.topics.split(",") if t.strip()) if options.topics is not None else None,
+    chosen = {"topics": tuple(_listed(options.topics)) if options.topics is not None else None,
               "years": _year_range(options.years) if options.years is not None else None, "min_citations": options.min_citations, "max_works": options.max,
               "expand": (2000 if options.expand_max is None else options.expand_max) if options.expand else None, "repair": options.repair,
               "retracted": options.retracted, "without_abstract": options.without_abstract}
@@ -340,10 +344,6 @@ def _openalex(options: argparse.Namespace, pages: Path, watched: bool):
 SOURCES["openalex"] = SourceMaker(_openalex, frozenset({"topics", "years", "min_citations", "max", "expand", "expand_max", "repair", "retracted", "without_abstract"}))
 
 # %% ../nbs/50_cli.ipynb #c013
-def _listed(text: str | None) -> list[str]:
-    "The names in a list that is separated by commas."
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
-
 def _bibliography(options: argparse.Namespace, pages: Path, watched: bool):
     "BibTeX and RIS files."
     from citerec.data.bibliography import BibliographySource

@@ -21,10 +21,10 @@ from urllib.parse import quote
 import httpx
 from tqdm.auto import tqdm
 
-from .cleaning import clean_year, dig, dig_list, make_paper, plain_text, whole_number
+from .cleaning import PaperSource, clean_year, dig, dig_list, make_paper, plain_text, whole_number
 from .http import Page, Service, duration
 from .identity import facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, title_key
-from ..schema import CitationContext, CitationEdge, Paper
+from ..schema import Paper
 from ..settings import InputError, ServiceError, Settings
 
 # %% ../../nbs/11_openalex.ipynb #c005
@@ -79,16 +79,21 @@ TOPICS = {
     "T10028": "Topic Modeling",  # the home of most work on language models
     "T10181": "Natural Language Processing Techniques",
     "T10201": "Speech Recognition and Synthesis",
+    "T12031": "Speech and Dialogue Systems",
     "T10215": "Semantic Web and Ontologies",
     "T10320": "Neural Networks and Applications",
     "T10036": "Advanced Neural Network Applications",  # the home of most work on object recognition
+    "T10775": "Generative Adversarial Networks and Image Synthesis",  # diffusion models, too
     "T11714": "Multimodal Machine Learning Applications",
     "T11307": "Domain Adaptation and Few-Shot Learning",
     "T11273": "Advanced Graph Neural Networks",
     "T11689": "Adversarial Robustness in Machine Learning",
     "T12026": "Explainable Artificial Intelligence",
+    "T11612": "Stochastic Gradient Optimization Techniques",
     "T12072": "Machine Learning and Algorithms",
     "T12535": "Machine Learning and Data Classification",
+    "T10203": "Recommender Systems and Techniques",
+    "T10764": "Privacy-Preserving Technologies in Data",  # federated learning
     "T10462": "Reinforcement Learning in Robotics",
     "T10052": "Medical Image Segmentation Techniques",
     "T10057": "Face and Expression Recognition",
@@ -246,11 +251,9 @@ class _Round:
     fetched: str = ""  # the earliest day of any page
     digest: str = ""
 
-class OpenAlexSource:
+class OpenAlexSource(PaperSource):
     "Works of OpenAlex, as a source of a corpus."
     name = "openalex"
-    text_kind = "abstract"
-    vectors: Path | None = None
 
     def __init__(self,
                  selection: Selection,
@@ -370,14 +373,6 @@ class OpenAlexSource:
         for paper in self._papers():
             references = tuple(dict.fromkeys(r for r in (moved.get(r, r) for r in paper.references) if r != paper.paper_id)) if moved else paper.references
             yield paper if references == paper.references else paper.model_copy(update={"references": references})
-
-    def edges(self) -> Iterator[CitationEdge]:
-        "None beside the papers' references."
-        yield from ()
-
-    def contexts(self) -> Iterator[CitationContext]:
-        "None: OpenAlex has no sentences."
-        yield from ()
 
     def retracted(self) -> set[str]:
         "Ids of the works that were left out because they were withdrawn."
