@@ -27,7 +27,7 @@ from tqdm.auto import tqdm
 
 import citerec.schema
 from .chunks import ChunkIndex, cut_all
-from .embedding import Embedder, read_vectors, write_vectors
+from .embedding import PART, Embedder, read_vectors, write_vectors
 from .graph import Graph
 from .jsonl import JsonlSource, Source, describe, report
 from .lexical import LexicalIndex, TitleIndex
@@ -108,7 +108,9 @@ def _build(source: Source, folder: Path, embedder: Embedder, progress: bool) -> 
             return embedder.embed(store.texts(start, stop)) if ready is None else ready[start:stop]
         write_vectors(folder / "vectors", ids, vectors_of, progress)
         columns = PaperColumns(ids, store.years(), store.citation_counts(), store.concepts())
-        if not (folder / "lexical").exists(): LexicalIndex.build(folder / "lexical", store.texts(), progress=progress)
+        if not (folder / "lexical").exists():
+            texts = (text for start in range(0, len(ids), PART) for text in store.texts(start, start + PART))  # never all of them at once
+            LexicalIndex.build(folder / "lexical", texts, progress=progress, total=len(ids))
         if not (folder / "titles").exists(): TitleIndex.build(folder / "titles", store.titles())
         ChunkIndex.build(folder / "chunks", chunks := store.chunks(), embedder, progress)
         ContextIndex.build(folder / "contexts", store.contexts_by_paper(), embedder, progress)

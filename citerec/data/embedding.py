@@ -71,7 +71,8 @@ def weights_sha256(folder: Path,  # a model's folder
     return digest.hexdigest()
 
 # %% ../../nbs/14_embedding.ipynb #c008
-_TOKENS = 4096  # tokens a batch: more does not run faster on a CPU, and needs more memory
+_TOKENS = 2048  # tokens a batch: more does not run faster on a CPU, and needs more memory
+_STEP = 16  # lengths of rows are multiples of this: code is made for every length anew, which costs more than padding
 _FILLED = .8  # least share of a row that is text: padding costs as much as words do
 _OWN_BATCHES = 16  # batches given to the encoder at a time: it sorts them by tokens, and the more it sees, the fuller its own are
 
@@ -98,7 +99,7 @@ class BertEncoder:
         config = json.loads((folder / "config.json").read_text())
         pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
         self.heads, self.layers = config["num_attention_heads"], config["num_hidden_layers"]
-        self.eps, self.dim = config["layer_norm_eps"], config["hidden_size"]
+        self.eps, self.dim, self.positions = config["layer_norm_eps"], config["hidden_size"], config["max_position_embeddings"]
         self.first_token = bool(pooling.get("pooling_mode_cls_token")) or pooling.get("pooling_mode") == "cls"
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.enable_truncation(json.loads((folder / "sentence_bert_config.json").read_text())["max_seq_length"])
@@ -160,9 +161,10 @@ class BertEncoder:
         order, out, start = sorted(range(len(texts)), key=lambda i: -len(encoded[i])), np.zeros((len(texts), self.dim), dtype=np.float32), 0
         while start < len(order):
             longest = len(encoded[order[start]])
-            rows = [i for i in order[start : start + max(1, _TOKENS // longest)] if len(encoded[i]) >= _FILLED * longest]
-            ids = torch.tensor([encoded[i] + [0] * (longest - len(encoded[i])) for i in rows], device=self.device)
-            mask = torch.tensor([[True] * len(encoded[i]) + [False] * (longest - len(encoded[i])) for i in rows], device=self.device)
+            width = min(-(-longest // _STEP) * _STEP, self.positions)
+            rows = [i for i in order[start : start + max(1, _TOKENS // width)] if len(encoded[i]) >= _FILLED * longest]
+            ids = torch.tensor([encoded[i] + [0] * (width - len(encoded[i])) for i in rows], device=self.device)
+            mask = torch.tensor([[True] * len(encoded[i]) + [False] * (width - len(encoded[i])) for i in rows], device=self.device)
             with torch.inference_mode(): out[rows] = self._forward(ids, mask).cpu().numpy()
             start += len(rows)
         return out
@@ -274,5 +276,8 @@ def read_vectors(folder: Path,  # the corpus' folder `vectors/`
     parts = [np.load(_part(folder, start)[0], mmap_mode="r", allow_pickle=False) for start in starts]
     if not parts: return np.zeros((0, 1), dtype=np.float32)
     vectors = np.empty((len(ids), parts[0].shape[1]), dtype=np.float32)
-    for start, part in zip(starts, parts, strict=True): vectors[start : start + len(part)] = part
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    for start, part in zip(starts, parts, strict=True):
+        rows = vectors[start : start + len(part)]
+        rows[:] = part
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return vectors

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -65,15 +65,16 @@ class LexicalIndex:
     @classmethod
     def build(cls,
               folder: Path,  # where the index is to be
-              texts: Sequence[str],  # by row: title and abstract of a paper, a title, a citing sentence
+              texts: Iterable[str],  # by row: title and abstract of a paper, a title, a citing sentence
               b: float = B,  # how much long texts are held back, 0 to 1
               progress: bool = False,  # show a progress bar
+              total: int | None = None,  # texts there are, for the progress bar; None: unknown
               ) -> None:
         "Build the index on disk, whole or not at all."
         import bm25s
         from bm25s.tokenization import Tokenized
         place: dict[str, int] = {}  # numbers instead of words: a tenth of the memory
-        documents = [[place.setdefault(s, len(place)) for s in stems(t) or [""]] for t in tqdm(texts, desc="words", unit="paper", disable=not progress)]
+        documents = [[place.setdefault(s, len(place)) for s in stems(t) or [""]] for t in tqdm(texts, desc="words", unit="paper", total=total, disable=not progress)]
         counts = [0] * len(place)
         for document in documents:
             for i in set(document): counts[i] += 1
@@ -83,7 +84,7 @@ class LexicalIndex:
         index = bm25s.BM25(k1=K1, b=b, method="lucene")
         index.index(Tokenized(documents or [[0]], place or {"": 0}), show_progress=False)
         index.save(part)
-        write_atomically(part / "frequencies.json", lambda f: f.write(json.dumps({"papers": len(texts), "frequencies": frequencies}).encode()))
+        write_atomically(part / "frequencies.json", lambda f: f.write(json.dumps({"papers": len(documents), "frequencies": frequencies}).encode()))
         if folder.exists(): shutil.rmtree(folder)
         part.rename(folder)
 
