@@ -21,7 +21,7 @@ from typing import Any
 
 from .agents.grounding import sentences
 from .data.corpus import Corpus
-from .data.embedding import find_model
+from .data.embedding import find_model, load_sentence_transformer
 from .recommender import Recommender, load
 from .schema import PipelineState
 from .settings import CiterecError
@@ -105,11 +105,8 @@ def measure_embedding(corpus: Corpus,
                       papers: int = 128,  # papers embedded in a turn
                       ) -> list[Measurement]:
     "Measure how fast papers are embedded, beside sentence-transformers in 32 bits; the faster of two turns each."
-    import transformers
-    from sentence_transformers import SentenceTransformer
-    transformers.utils.logging.disable_progress_bar()  # nothing but the table is printed
     texts = [p.text for p in corpus.papers(random.Random(0).sample(corpus.ids, min(len(corpus), papers)))]
-    theirs = SentenceTransformer(str(find_model(corpus.embedder.name)), device=corpus.embedder.device, local_files_only=True)
+    theirs = load_sentence_transformer(find_model(corpus.embedder.name), corpus.embedder.device)
     def rate(embed: Callable[[list[str]], Any]) -> float:
         begun = time.perf_counter()
         embed(texts)
