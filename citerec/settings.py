@@ -4,15 +4,18 @@
 
 # %% auto #0
 __all__ = ['Seconds', 'CROSS_ENCODER', 'OPENAI_URL', 'LLMS', 'PRESETS', 'CiterecError', 'CorpusError', 'InputError', 'ModelError',
-           'ServiceError', 'BudgetError', 'AnswerError', 'explain', 'Settings', 'llm_key', 'load_settings']
+           'ServiceError', 'BudgetError', 'AnswerError', 'explain', 'host_of', 'is_local', 'Settings', 'llm_key',
+           'load_settings']
 
 # %% ../nbs/01_settings.ipynb #c003
 import os
+from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 # %% ../nbs/01_settings.ipynb #c005
 class CiterecError(Exception):
@@ -56,10 +59,50 @@ def explain(error: ValidationError,  # raised by a record or by `Settings`
 # %% ../nbs/01_settings.ipynb #c011
 Seconds = Annotated[float, Field(gt=0)]
 
+_ADDRESSES = ("llm_base_url", "qdrant_url", "openalex_url", "arxiv_url", "crossref_url", "semantic_scholar_url")
+_WRITTEN = ("checkpoint", "llm_cache")  # files
+
+def host_of(address: str | None,
+            ) -> str:  # in lower case; "" where there is none
+    "The host that an address names."
+    try: return urlsplit(address or "").hostname or ""
+    except ValueError: return ""
+
+def is_local(host: str | None,  # name or number of a machine
+             ) -> bool:
+    "Whether a request to a host stays on this machine."
+    try: return ip_address((host or "").strip("[]")).is_loopback
+    except ValueError: return (host or "").rstrip(".").lower() == "localhost"
+
+class _DotEnv(PydanticBaseSettingsSource):
+    "The lines of a .env file, without what only the user may choose."
+    def __init__(self, settings: type[BaseSettings], lines: PydanticBaseSettingsSource, nearer: Sequence[PydanticBaseSettingsSource]):
+        super().__init__(settings)
+        self._lines, self._nearer = lines, nearer
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]: return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        "The values; raises `InputError` for a line that names another machine or a file to write."
+        lines, chosen = self._lines(), {name for source in self._nearer for name in source()}
+        elsewhere = [name for name in _ADDRESSES if lines.get(name) and not is_local(host_of(lines[name]))]
+        written = [name for name in _WRITTEN if lines.get(name, "off") not in ("", "off")]
+        bold = [name for name in elsewhere + written if name not in chosen]
+        if bold: raise InputError(f"The file .env in this folder sets {' and '.join(f'CITEREC_{name.upper()}' for name in bold)}.",
+                                  "Set it in the environment instead, or remove the line: a .env may come from somebody else, "
+                                  "and must not decide where your text is sent or kept.")
+        return lines
+
 class Settings(BaseSettings):
     "Every choice that can be made without changing code."
     model_config = SettingsConfigDict(env_prefix="CITEREC_", env_file=".env", extra="ignore", frozen=True, populate_by_name=True,
                                       validate_default=True)
+
+    @classmethod
+    def settings_customise_sources(cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, env_settings: PydanticBaseSettingsSource,
+                                   dotenv_settings: PydanticBaseSettingsSource, file_secret_settings: PydanticBaseSettingsSource) -> tuple[PydanticBaseSettingsSource, ...]:
+        "Arguments, environment, .env, in this order."
+        return init_settings, env_settings, _DotEnv(settings_cls, dotenv_settings, (init_settings, env_settings))
 
     preset: str = "offline"  # named set of choices, see `PRESETS`
     corpus: str = "sample"  # folder of a corpus, or "sample" for the one that ships with citerec
@@ -127,12 +170,10 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 # %% ../nbs/01_settings.ipynb #c015
-_LOCAL = ("localhost", "127.0.0.1", "::1")  # a request to these stays on this machine
-
 def llm_key(settings: "Settings",
             ) -> SecretStr | None:  # None: the service is asked without one
     "The key for the service that is asked: OpenAI's for OpenAI alone."
-    is_openai = urlsplit(settings.llm_base_url or "").hostname == urlsplit(OPENAI_URL).hostname
+    is_openai = host_of(settings.llm_base_url) == host_of(OPENAI_URL)
     key = (settings.openai_api_key or settings.llm_api_key) if is_openai else settings.llm_api_key
     return key if key and key.get_secret_value().strip() else None
 
@@ -147,8 +188,17 @@ def _check_llm(settings: "Settings") -> None:
         raise InputError("The address of the language model is not one.", "Give one such as https://example.org/v1, without user, password or query.")
     key = llm_key(settings)
     if settings.llm == "openai" and not key: raise InputError("There is no key for OpenAI.", "Set OPENAI_API_KEY, or choose the preset offline.")
-    if key and parts.scheme == "http" and parts.hostname not in _LOCAL:
+    if key and parts.scheme == "http" and not is_local(parts.hostname):
         raise InputError("The key would travel unencrypted.", "Use an address that begins with https, or unset CITEREC_LLM_API_KEY.")
+
+def _check_keys(settings: "Settings") -> None:
+    "Raise `InputError` where a key would travel unencrypted to another machine."
+    keys = {"qdrant_url": settings.qdrant_api_key, "openalex_url": settings.openalex_api_key, "semantic_scholar_url": settings.semantic_scholar_api_key}
+    for name, key in keys.items():
+        address = getattr(settings, name) or ""
+        if key and key.get_secret_value().strip() and address.lower().startswith("http:") and not is_local(host_of(address)):
+            raise InputError(f"The key for {host_of(address)} would travel unencrypted.",
+                             f"Give CITEREC_{name.upper()} an address that begins with https, or unset the key.")
 
 def load_settings(preset: str | None = None,  # a name from `PRESETS`; None: CITEREC_PRESET, else what the keys allow
                   **choices: Any,  # any field of `Settings`; None means "not chosen"
@@ -160,6 +210,9 @@ def load_settings(preset: str | None = None,  # a name from `PRESETS`; None: CIT
     try: found = Settings(**chosen)
     except ValidationError as e: raise InputError(f"A setting is not usable: {explain(e)}.",
                                                   "Correct the argument, the CITEREC_ variable or the .env line.") from None
+    except (UnicodeDecodeError, OSError) as e:
+        why = "it is not text in UTF-8" if isinstance(e, UnicodeDecodeError) else e.strerror
+        raise InputError(f"The file .env in this folder cannot be read ({why}).", "Save it as UTF-8, or move it away.") from None
     if found.preset not in PRESETS: raise InputError(f"There is no preset {found.preset!r}.", f"Choose from: {', '.join(PRESETS)}.")
     given = found.model_fields_set
     row = PRESETS[found.preset] if "preset" in given else {}
@@ -168,4 +221,5 @@ def load_settings(preset: str | None = None,  # a name from `PRESETS`; None: CIT
     filled = {**LLMS[llm], **row, "llm": llm} | ({} if "preset" in given else {"preset": llm})
     settings = found.model_copy(update={name: value for name, value in filled.items() if name in ("llm", "preset") or name not in given})
     _check_llm(settings)
+    _check_keys(settings)
     return settings
