@@ -8,7 +8,7 @@ __all__ = ['API', 'HTML', 'INTERVAL', 'PAGE', 'TEXTS', 'Feed', 'parse_feed', 'pa
 # %% ../../nbs/12_arxiv.ipynb #c003
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html.parser import HTMLParser
@@ -19,8 +19,8 @@ from xml.etree import ElementTree
 from tqdm.auto import tqdm
 
 from .cleaning import PaperSource, find_arxiv_id, find_doi, make_paper, plain_text
-from .http import Service
-from .identity import is_preprint
+from .http import Incomplete, Service, Tally
+from .identity import normal_arxiv_id
 from ..schema import Paper
 from ..settings import InputError, ServiceError, Settings, load_settings
 
@@ -36,6 +36,7 @@ class Feed:
     total: int  # papers that the query has, on all pages
     start: int  # place of the first one of this page
     error: str = ""  # what arXiv said instead of an answer
+    entries: int = 0  # entries of this page, with those that are no papers
 
 def _package() -> Any:
     "The arxiv package; raises `InputError` where it is not installed."
@@ -43,37 +44,45 @@ def _package() -> Any:
     except ImportError: raise InputError("The package arxiv is not installed.", 'Install it with: pip install "citerec[arxiv]".') from None
     return arxiv
 
-def _mended(body: bytes) -> bytes:
-    "A whole feed whose dates can be read; raises ValueError for anything else."
+def _mended(body: bytes) -> tuple[bytes, int]:
+    "A whole feed whose dates can be read, and the number of its entries; raises ValueError for anything else."
     if b"<!DOCTYPE" in body[:2000] or b"<!ENTITY" in body: raise ValueError("not a feed")
     try: root = ElementTree.fromstring(body)
     except ElementTree.ParseError as e: raise ValueError(f"not a whole feed ({e})") from None
     if root.tag != f"{_ATOM}feed": raise ValueError("not a feed")
-    for entry in root.iterfind(f"{_ATOM}entry"):
+    entries = root.findall(f"{_ATOM}entry")
+    for entry in entries:
         for name in ("updated", "published"):
             date = entry.find(_ATOM + name)
             if date is None: date = ElementTree.SubElement(entry, _ATOM + name)
             try: datetime.fromisoformat((date.text or "").strip()).astimezone()
             except (ValueError, OverflowError): date.text = _NO_DATE
-    return ElementTree.tostring(root)
+    try: return ElementTree.tostring(root), len(entries)
+    except RecursionError: raise ValueError("not a feed, but elements in elements without end") from None
 
 def _paper(entry: Any) -> Paper | None:
     "The paper in an entry, an `arxiv.Result`; None where it is none."
     arxiv_id, doi = find_arxiv_id(entry.entry_id), find_doi(entry.doi)
     if not arxiv_id: return None
     return make_paper(paper_id=f"arxiv:{arxiv_id}", arxiv_id=arxiv_id, title=plain_text(entry.title), abstract=plain_text(entry.summary),
-                      year=entry.published.year if entry.published.year > 1000 else None, doi=None if is_preprint(doi) else doi,
+                      year=entry.published.year if entry.published.year > 1000 else None, doi=None if normal_arxiv_id(doi) else doi,
                       authors=tuple(name for a in entry.authors if (name := plain_text(a.name))), concepts=tuple(dict.fromkeys(entry.categories)),
                       venue=plain_text(entry.journal_ref) or None, source="arxiv")
+
+def _read(body: bytes) -> Feed:
+    "Read an answer, be it empty or not."
+    whole, entries = _mended(body)  # the package passes over entries that it cannot read
+    found = _package()._feed.parse(whole)
+    error = next((e.summary for e in found.results if _ERROR in e.entry_id), "")
+    papers = tuple(p for e in found.results if _ERROR not in e.entry_id and (p := _paper(e)))
+    return Feed(papers, 0 if error else found.header.total_results, found.header.start_index, plain_text(error), entries)
 
 def parse_feed(body: bytes,  # Atom, as arXiv sends it
                ) -> Feed:
     "Read an answer; raises ValueError where it is not whole."
-    found = _package()._feed.parse(_mended(body))
-    error = next((e.summary for e in found.results if _ERROR in e.entry_id), "")
-    papers = tuple(p for e in found.results if _ERROR not in e.entry_id and (p := _paper(e)))
-    if not found.results and found.header.total_results > found.header.start_index: raise ValueError("an empty page that should not be empty")
-    return Feed(papers, 0 if error else found.header.total_results, found.header.start_index, plain_text(error))
+    feed = _read(body)
+    if not feed.entries and feed.total > feed.start: raise Incomplete("an empty page that should not be empty")
+    return feed
 
 # %% ../../nbs/12_arxiv.ipynb #c012
 _SKIPPED = frozenset({"figure", "table", "nav", "header", "footer", "script", "style", "annotation", "annotation-xml", "bibliography", "button"})
@@ -178,36 +187,61 @@ class ArxivSource(PaperSource):
         self.name = f"arxiv:{self.query or f'{len(self.ids)} ids'}"
         self.missing: list[str] = []  # ids that arXiv does not know; of the last pass over `papers()`
         self.textless = 0  # papers without HTML version; likewise
+        self.announced = self.lacking = 0  # papers that the query has, and those of them that did not come; likewise
         self._html, self._progress = (html or own_html).rstrip("/"), progress
 
-    def _page(self, start: int) -> Feed:
+    def _page(self, ids: Sequence[str], start: int, parse: Callable[[bytes], Feed], doubt: Callable[[Feed], str] | None = None) -> Feed:
         "The page of the answer that begins at `start`."
         arxiv = _package()
-        ids = self.ids[start : start + PAGE]
-        search = arxiv.Search(query=self.query, id_list=ids, sort_by=arxiv.SortCriterion.SubmittedDate)
-        address = arxiv.Client()._format_url(search, 0 if ids else start, PAGE)
-        feed = self.service.get(f"{self.service.url}?{address.partition('?')[2]}", parse_feed)
+        search = arxiv.Search(query=self.query, id_list=list(ids), sort_by=arxiv.SortCriterion.SubmittedDate)
+        address = arxiv.Client()._format_url(search, start, PAGE)
+        feed = self.service.get(f"{self.service.url}?{address.partition('?')[2]}", parse, (), doubt)
         if feed is None: raise ServiceError(f"There is no arXiv at {self.service.url}.", "Check the address.")
         if feed.error: raise InputError(f"arXiv does not accept this ({feed.error}).", "Correct the ids or the query.")
         return feed
 
+    def _found(self) -> Iterator[Feed]:
+        "The pages of the query."
+        tally = Tally()
+        def parse(body: bytes) -> Feed:
+            feed = parse_feed(body)
+            if not feed.error: tally.judge(feed.total, feed.entries, 1, False)  # a short page is no loss: the next one begins where it ends
+            return feed
+        while tally.came < self.max_results:
+            feed = self._page((), tally.came, parse)
+            tally.add(feed.total, feed.entries)
+            self.announced = tally.announced
+            yield feed
+            if feed.entries < PAGE and tally.came >= feed.total: return
+
+    def _named(self) -> Iterator[Feed]:
+        "The pages of the ids."
+        for start in range(0, len(self.ids), PAGE):
+            wanted = self.ids[start : start + PAGE]
+            feed = self._page(wanted, 0, parse_feed)
+            yield feed
+            while feed.total > feed.entries > 0:
+                came = {p.arxiv_id for p in feed.papers}
+                wanted = [i for i in wanted if i not in came]
+                if not wanted: break
+                feed = self._page(wanted, 0, _read, lambda feed: "" if feed.entries or not feed.total else "an empty page")
+                yield feed
+
     def _listed(self) -> Iterator[Paper]:
         "The papers without their texts."
-        total = len(self.ids) or self.max_results
-        start, bar = 0, tqdm(total=total, desc="arXiv", unit="paper", disable=not self._progress)
+        left, unusable = len(self.ids) or self.max_results, 0
         seen: set[str] = set()
-        with bar:
-            while start < total:
-                feed = self._page(start)
-                new = [p for p in feed.papers if p.paper_id not in seen]  # papers that arrive while pages are turned shift the others
+        with tqdm(total=left, desc="arXiv", unit="paper", disable=not self._progress) as bar:
+            for feed in self._named() if self.ids else self._found():
+                if not self.ids: bar.total = min(feed.total, self.max_results)
+                new = [p for p in feed.papers if p.paper_id not in seen][:left]  # papers that arrive while pages are turned shift the others
                 seen.update(p.paper_id for p in new)
-                if not self.ids:
-                    total = bar.total = min(feed.total, self.max_results)
-                    new = new[: max(0, self.max_results - len(seen) + len(new))]
+                left -= len(new)
+                unusable += feed.entries - len(feed.papers)
                 yield from new
-                start += PAGE
-                bar.update(min(PAGE, total - bar.n))
+                bar.update(min(feed.entries, bar.total - bar.n))
         self.missing = [i for i in self.ids if f"arxiv:{i}" not in seen]
+        self.lacking = 0 if self.ids else max(0, min(self.announced, self.max_results) - len(seen) - unusable)
 
     def papers(self) -> Iterator[Paper]:
         "The papers; of a query, newest first. Raises `ServiceError`, and `InputError` for a query that arXiv refuses."
@@ -228,8 +262,9 @@ class ArxivSource(PaperSource):
 
     def describe(self) -> dict[str, Any]:
         "What was asked."
-        return {"query": self.query} if self.query else {"ids": len(self.ids), "missing": len(self.missing)}
+        return {"query": self.query, "announced": self.announced} if self.query else {"ids": len(self.ids), "missing": len(self.missing)}
 
     def report(self) -> list[str]:
-        "The ids that arXiv does not know, and how many papers have no HTML version."
-        return [*(f"{i}: not known to arXiv" for i in self.missing), *([f"{self.textless} papers have no HTML version: no {self.text} text"] if self.textless else [])]
+        "The ids that arXiv does not know, how many papers did not come, and how many have no HTML version."
+        lacking = [f"announced and not sent: {self.lacking} of {self.announced} papers of the query"] if self.lacking else []
+        return [*(f"{i}: not known to arXiv" for i in self.missing), *lacking, *([f"{self.textless} papers have no HTML version: no {self.text} text"] if self.textless else [])]

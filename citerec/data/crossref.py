@@ -6,6 +6,7 @@
 __all__ = ['API', 'parse_work', 'parse_works', 'CrossrefSource']
 
 # %% ../../nbs/12_crossref.ipynb #c003
+import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from urllib.parse import quote, urlencode
 from tqdm.auto import tqdm
 
 from .cleaning import PaperSource, clean_year, dig, dig_list, find_doi, make_paper, plain_text, same_paper, whole_number
-from .http import Service
+from .http import Incomplete, Service
 from .identity import normal_arxiv_id, title_key
 from ..schema import Paper
 from ..settings import InputError, Settings, load_settings
@@ -45,7 +46,7 @@ def parse_work(work: Any,  # a work of Crossref, or the answer that holds one
     if not doi or not title: return None
     subtitle = _first(work, "subtitle")
     if subtitle and title_key(subtitle) not in title_key(title): title = f"{title}: {subtitle}"
-    years = [clean_year(dig(work, name, "date-parts", 0, 0)) for name in ("issued", "published", "published-print", "published-online", "created")]
+    years = [clean_year(dig(work, name, "date-parts", 0, 0)) for name in ("issued", "published", "published-print", "published-online")]
     references = dict.fromkeys(_paper_id(d) for r in dig_list(work, "reference") if (d := find_doi(dig(r, "DOI"))) and d != doi)
     return make_paper(paper_id=_paper_id(doi)[:200], title=title, doi=None if normal_arxiv_id(doi) else doi, arxiv_id=normal_arxiv_id(doi),
                       abstract=re.sub(r"^(?:abstract|summary)\b[\s:.]*(?=\S)", "", plain_text(dig(work, "abstract")), flags=re.IGNORECASE),
@@ -64,6 +65,19 @@ def parse_works(answer: Any,  # an answer of Crossref: one work or a list of the
 API = "https://api.crossref.org"
 _ROWS = 5  # answers to a title that are looked at
 
+def _one(body: bytes) -> Any:
+    "The answer to a look-up; raises `ValueError` where it holds no work."
+    answer = json.loads(body)
+    if not isinstance(dig(answer, "message"), dict): raise Incomplete("an answer without a work")
+    return answer
+
+def _some(body: bytes) -> Any:
+    "The answer to a search; raises `ValueError` where it holds no list, or an empty one although there are works."
+    answer = json.loads(body)
+    if not isinstance(dig(answer, "message", "items"), list): raise Incomplete("an answer without a list of works")
+    if not dig_list(answer, "message", "items") and whole_number(dig(answer, "message", "total-results")): raise Incomplete("an empty list of works that should not be empty")
+    return answer
+
 class CrossrefSource(PaperSource):
     "Papers by their DOIs, and look-ups, from Crossref."
 
@@ -80,7 +94,7 @@ class CrossrefSource(PaperSource):
         self.dois = list(dict.fromkeys(doi for _, doi in wanted if doi))
         settings = settings or load_settings()
         mailto = settings.mailto
-        self.service = service or Service("Crossref", settings.crossref_url or API, folder, params={"mailto": mailto} if mailto else None, interval=.1)
+        self.service = service or Service("Crossref", settings.crossref_url or API, folder, mailto=mailto, interval=.1)
         self.name, self._progress = f"crossref:{len(self.dois)} DOIs", progress
         self.missing: list[str] = []  # DOIs that Crossref does not know
 
@@ -89,14 +103,14 @@ class CrossrefSource(PaperSource):
                 ) -> Paper | None:  # None: Crossref does not know it
         "The paper with a DOI. Raises `ServiceError`."
         wanted = find_doi(doi)
-        return parse_work(self.service.get(f"works/{quote(wanted, safe='')}")) if wanted else None
+        return parse_work(self.service.get(f"works/{quote(wanted, safe='')}", _one)) if wanted else None
 
     def find(self,
              paper: Paper,  # what is known of it
              ) -> Paper | None:  # None: nothing that is surely the same paper
         "The paper with a title, if year and authors do not speak against it. Raises `ServiceError`."
         words = " ".join(filter(None, [paper.title, *(a.split()[-1] for a in paper.authors[:1])]))
-        answer = self.service.get(f"works?{urlencode({'query.bibliographic': words, 'rows': _ROWS})}")
+        answer = self.service.get(f"works?{urlencode({'query.bibliographic': words, 'rows': _ROWS})}", _some, ())
         bare = paper.model_copy(update={"doi": None, "arxiv_id": None})
         def short(found: Paper) -> Paper: return found.model_copy(update={"title": found.title.partition(": ")[0]})  # a title is often quoted without its subtitle
         return next((found for found in parse_works(answer) if same_paper(bare, found) or same_paper(bare, short(found))), None)

@@ -17,13 +17,14 @@ from ..schema import Paper
 # %% ../../nbs/08_identity.ipynb #c005
 _BEFORE_DOI = re.compile(r"^(?:https?://)?(?:dx\.|www\.)?(?:doi\.org/|doi:\s*)", re.IGNORECASE)
 _DOI = re.compile(r"10\.\d{4,9}(?:\.\d+)*/\S+")
+_LONGEST = 1000  # characters of a DOI; most have fewer than fifty
 
 def normal_doi(text: object,  # a DOI as a source gives it, or anything else
                ) -> str | None:  # "10.1234/abc"; None where it is no DOI
     "One form for all spellings of a DOI."
     if not isinstance(text, str): return None
     found = _BEFORE_DOI.sub("", text.strip()).lower().rstrip(".,;")
-    return found if _DOI.fullmatch(found) else None
+    return found if len(found) <= _LONGEST and _DOI.fullmatch(found) else None
 
 # %% ../../nbs/08_identity.ipynb #c008
 PREPRINT_DOIS = {"10.48550": "arXiv", "10.1101": "bioRxiv and medRxiv", "10.64898": "bioRxiv and medRxiv", "10.21203": "Research Square", "10.2139": "SSRN",

@@ -9,12 +9,14 @@ __all__ = ['R', 'Source', 'describe', 'report', 'read_records', 'JsonlSource']
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
+from .identity import normal_doi
 from ..schema import CitationContext, CitationEdge, Paper, Record
 from ..settings import InputError, explain
 
@@ -54,6 +56,11 @@ def _faulty(path: Path, line: int, reason: str) -> str: return f"{path.name} lin
 
 def _open(path: Path) -> IO[bytes]: return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
+def _known(name: str, value: Any) -> Any:
+    "A value as a record has it: a list without nulls, a DOI in its one form where it is one."
+    if isinstance(value, list): return [v for v in value if v is not None]
+    return (normal_doi(value) or value) if name == "doi" else value
+
 def read_records(path: Path,  # a file of JSON lines, .gz or plain
                  kind: type[R],  # what each line is to be
                  faults: list[str] | None = None,  # filled with what is wrong; None: the first fault raises `InputError`
@@ -71,13 +78,15 @@ def read_records(path: Path,  # a file of JSON lines, .gz or plain
                 try:
                     found = json.loads(text)
                     if not isinstance(found, dict): raise TypeError("not a JSON object")
+                    if found.get("abstract") is None: found.pop("abstract", None)
                     if "summary" in found: found.setdefault("abstract", found["summary"])
-                    record = kind.model_validate({name: value for name, value in found.items() if name in fields})
+                    record = kind.model_validate({name: _known(name, value) for name, value in found.items() if name in fields and value is not None})
                 except ValidationError as e: fault(number, explain(e))
                 except ValueError as e: fault(number, f"not readable as JSON ({e})")
+                except RecursionError: fault(number, "not readable as JSON (brackets in brackets, too deep)")
                 except TypeError as e: fault(number, str(e))
                 else: yield record
-        except (OSError, EOFError) as e: fault(number + 1, f"not readable ({e})")
+        except (OSError, EOFError, zlib.error) as e: fault(number + 1, f"not readable ({e})")
 
 class JsonlSource:
     "A folder of JSON lines files."
@@ -94,7 +103,9 @@ class JsonlSource:
         self.vectors = Path(vectors) if vectors else ready[0] if len(ready) == 1 else None
         if self.vectors and not self.vectors.exists(): raise InputError(f"There is no file {self.vectors}.",
                                                                         "Correct the path of the vectors, or leave it out to embed the papers.")
-        with _open(papers) as lines: self.text_kind = "summary" if b'"summary"' in lines.readline() else "abstract"
+        try:
+            with _open(papers) as lines: self.text_kind = "summary" if b'"summary"' in lines.readline() else "abstract"
+        except (OSError, EOFError, zlib.error) as e: raise InputError(f"{papers} cannot be read ({e}).", "Check the file and its permissions, or copy it again.") from None
 
     def _file(self, name: str) -> Path | None:
         return next((p for p in (self.folder / f"{name}.jsonl", self.folder / f"{name}.jsonl.gz") if p.exists()), None)

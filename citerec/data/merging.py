@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .identity import facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, tells
+from .identity import Facts, facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, tells
 from .jsonl import Source, describe, report
 from ..schema import CitationContext, CitationEdge, Paper
 
@@ -55,7 +55,7 @@ def merge_papers(papers: Sequence[Paper],  # records of one paper
         "concepts": tuple(dict.fromkeys(c for p in others for c in p.concepts)),
         "references": tuple(dict.fromkeys(r for p in papers for r in p.references if r not in own)),
         "chunk_texts": next((p.chunk_texts for p in others if p.chunk_texts), ()),
-        "source": " + ".join(dict.fromkeys(p.source for p in papers if p.source))})
+        "source": " + ".join(dict.fromkeys(name for p in papers for name in p.source.split(" + ") if name))})
 
 # %% ../../nbs/13_merging.ipynb #c010
 @dataclass(frozen=True)
@@ -77,24 +77,42 @@ class _Plan:
     aliases: dict[str, str] = field(default_factory=dict)  # other names of papers -> id
     merges: list[Merge] = field(default_factory=list)
 
-def _plan(records: Iterable[Paper]) -> _Plan:
+def _names(found: Facts) -> list[tuple[str, str]]:
+    "What names a paper, beside its id and its title."
+    return [*(("DOI", d) for d in sorted(found.dois | found.preprint_dois)), *(("arXiv id", a) for a in found.arxiv_ids)]
+
+def _plan(records: Iterable[tuple[int, Paper]],  # number of the source, record
+          apart: bool = False,  # records of one source with ids of their own are different papers
+          ) -> _Plan:
     "Find the records that are one paper, in time linear in their number."
     groups, facts, ids, titles, sources = _Groups(), [], [], [], []
     by_key: dict[tuple[str, str], int] = {}
     reasons: dict[int, str] = {}
-    for paper in records:
+    owners: dict[int, set[int]] = {}  # group -> the sources that its records came from
+    def join(i: int, j: int) -> int:
+        i, j = groups.first(i), groups.first(j)
+        lead = groups.join(i, j)
+        owners[lead] = owners[i] | owners[j]
+        return lead
+    def may_join(i: int, j: int) -> bool: return not apart or owners[groups.first(i)].isdisjoint(owners[groups.first(j)])
+    def join_by(i: int, keys: Iterable[tuple[str, str]]) -> None:
+        for key in keys:
+            other = groups.first(by_key.setdefault(key, i))
+            if other != groups.first(i) and (key[0] == "id" or may_join(other, i)):
+                reasons.setdefault(max(other, groups.first(i)), key[0])
+                join(other, i)
+    for owner, paper in records:
         i = groups.add()
+        owners[i] = {owner}
         found = facts_of(paper)
         facts.append(found)
         ids.append(paper.paper_id)
         titles.append(paper.title)
         sources.append(paper.source)
-        keys = [("id", paper.paper_id), *(("DOI", d) for d in sorted(found.dois | found.preprint_dois)), *(("arXiv id", a) for a in found.arxiv_ids)]
-        for key in keys:
-            other = groups.first(by_key.setdefault(key, i))
-            if other != groups.first(i):
-                reasons.setdefault(max(other, groups.first(i)), key[0])
-                groups.join(other, i)
+        join_by(i, [("id", paper.paper_id)])
+        if not apart: join_by(i, _names(found))
+    if apart:  # what has the same id comes first
+        for i, found in enumerate(facts): join_by(i, _names(found))
     for i in range(len(ids)):
         if (lead := groups.first(i)) != i: facts[lead].absorb(facts[i])
     by_title: dict[str, list[int]] = defaultdict(list)
@@ -106,12 +124,12 @@ def _plan(records: Iterable[Paper]) -> _Plan:
         if not 1 < len(bucket) <= _COMMON: continue
         leads: list[int] = []
         for i in map(groups.first, bucket):
-            match = next((lead for lead in map(groups.first, leads) if lead != i and one_paper(facts[lead], facts[i])), None)
+            match = next((lead for lead in map(groups.first, leads) if lead != i and one_paper(facts[lead], facts[i]) and may_join(lead, i)), None)
             if match is None: leads.append(i)
             else:
                 low, high = sorted((match, i))
                 reasons[high] = "title, authors and year"
-                groups.join(low, high)
+                join(low, high)
                 facts[low].absorb(facts[high])
     plan = _Plan([groups.first(i) for i in range(len(ids))], ids)
     for i, lead in enumerate(plan.group):
@@ -130,20 +148,23 @@ class MergedSource:
 
     def __init__(self,
                  *sources: Source,  # where two give the same paper, the earlier one gives it its id
+                 apart: bool = False,  # the sources are free of duplicates: nothing is merged within one of them
                  ):
-        self.sources = sources
+        self.sources, self.apart = sources, apart
         self.name = " + ".join(s.name for s in sources)
         self.text_kind = "summary" if any(s.text_kind == "summary" for s in sources) else "abstract"  # never call our words an abstract
         self._planned: _Plan | None = None
 
     @property
     def _found(self) -> _Plan:
-        if self._planned is None: self._planned = _plan(self._records())
+        if self._planned is None: self._planned = _plan(self._numbered(), self.apart)
         return self._planned
 
-    def _records(self) -> Iterator[Paper]:
-        for source in self.sources:
-            for paper in source.papers(): yield paper if paper.source else paper.model_copy(update={"source": source.name})
+    def _numbered(self) -> Iterator[tuple[int, Paper]]:
+        for number, source in enumerate(self.sources):
+            for paper in source.papers(): yield number, paper if paper.source else paper.model_copy(update={"source": source.name})
+
+    def _records(self) -> Iterator[Paper]: return (paper for _, paper in self._numbered())
 
     @property
     def merges(self) -> list[Merge]:
@@ -169,7 +190,7 @@ class MergedSource:
 
     def fingerprint(self) -> str:
         "Hash of the sources' own."
-        return hashlib.sha256("\n".join(["merged 1", *(s.fingerprint() for s in self.sources)]).encode()).hexdigest()
+        return hashlib.sha256("\n".join(["merged 2" if self.apart else "merged 1", *(s.fingerprint() for s in self.sources)]).encode()).hexdigest()
 
     def papers(self) -> Iterator[Paper]:
         "The papers, each where its first record stood."

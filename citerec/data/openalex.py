@@ -9,6 +9,7 @@ __all__ = ['SELECT', 'TOPICS', 'API', 'NO_KEY', 'to_paper', 'works_in', 'papers_
 # %% ../../nbs/11_openalex.ipynb #c003
 import hashlib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ import httpx
 from tqdm.auto import tqdm
 
 from .cleaning import PaperSource, clean_year, dig, dig_list, make_paper, plain_text, whole_number
-from .http import Page, Service, duration
+from .http import Incomplete, Page, Service, Tally, duration
 from .identity import facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, title_key
 from ..schema import Paper
 from ..settings import InputError, ServiceError, Settings
@@ -144,8 +145,9 @@ NO_KEY = ("No OPENALEX_API_KEY is set: OpenAlex gives 1,000 credits a day and ad
 def _spent(response: httpx.Response) -> None:
     "Raise `ServiceError` where the budget is spent."
     def number(name: str) -> float | None:
-        try: return float(response.headers[name])
+        try: found = float(response.headers[name])
         except (KeyError, ValueError): return None
+        return found if math.isfinite(found) else None
     left, needed = number("X-RateLimit-Remaining"), number("X-RateLimit-Credits-Required")
     if response.status_code != 429 or left is None or left >= (1 if needed is None else needed): return
     wait = number("X-RateLimit-Reset") or number("Retry-After")
@@ -170,12 +172,19 @@ def _list_page(body: bytes) -> dict[str, Any]:
     if not isinstance(dig(answer, "results"), list): raise ValueError("not a list of results")
     return answer
 
+def _one_work(body: bytes) -> dict[str, Any]:
+    "A single work; raises `ValueError` where the answer is none."
+    answer = json.loads(body)
+    if not _work_id(dig(answer, "id")): raise Incomplete("an answer that is no work")
+    return answer
+
 class OpenAlex:
     "OpenAlex, asked page by page."
     def __init__(self,
                  service: Service,
                  ):
         self.service = service
+        self.tallies: dict[str, Tally] = {}  # by what was asked: results that each list announced, and that came; of lists that were read to the end
 
     def pages(self,
               path: str,  # what is asked, without the page
@@ -183,17 +192,29 @@ class OpenAlex:
               ) -> Iterator[Page]:
         "The pages of a list, until there are no more or enough."
         cursor: Any = "*"
-        seen = 0
-        while cursor and (wanted is None or seen < wanted):
-            page = self.service.page(f"{path}{'&' if '?' in path else '?'}per_page={_PER_PAGE}&cursor={quote(str(cursor), safe='*')}", _list_page)
-            if page.status != 200: return
-            answer = _list_page(page.body)
-            results, count = answer["results"], whole_number(dig(answer, "meta", "count"))
-            if not results: return
-            yield page
-            seen += len(results)
+        tally = Tally()
+        seen: set[str] = set()
+        def ids(answer: dict[str, Any]) -> set[str]: return {str(dig(result, "id") or id(result)) for result in answer["results"]}
+        def about(answer: dict[str, Any]) -> tuple[int | None, int, int, bool]:
             following = dig(answer, "meta", "next_cursor")
-            cursor = following if following != cursor and not (count is not None and seen >= count) else None
+            return whole_number(dig(answer, "meta", "count")), len(ids(answer) - seen), _PER_PAGE, not following or following == cursor
+        def parse(body: bytes) -> dict[str, Any]:
+            answer = _list_page(body)
+            tally.judge(*about(answer))
+            return answer
+        def doubt(answer: dict[str, Any]) -> str: return tally.judge(*about(answer))
+        while cursor and (wanted is None or tally.came < wanted):
+            address = f"{path}{'&' if '?' in path else '?'}per_page={_PER_PAGE}&cursor={quote(str(cursor), safe='*')}"
+            found = self.service.answer(address, parse, absent=(), doubt=doubt)
+            page, answer = found
+            if not answer: break
+            count, n, size, last = about(answer)
+            tally.add(count, n)
+            seen |= ids(answer)
+            if not n: break
+            yield page
+            cursor = None if last or (n < size and tally.came >= (count or 0)) else dig(answer, "meta", "next_cursor")
+        self.tallies[path] = tally
 
     def by_ids(self,
                name: str,  # filter: "openalex" or "doi"
@@ -208,7 +229,7 @@ class OpenAlex:
             paper_id: str,  # W…
             ) -> Page:
         "One work; one that was merged into another gives the other."
-        return self.service.page(f"/works/{quote(paper_id)}?select={','.join(SELECT)}")
+        return self.service.page(f"/works/{quote(paper_id)}?select={','.join(SELECT)}", _one_work)
 
     def titled(self,
                title: str,
@@ -248,6 +269,8 @@ class _Round:
     counts: Counter[str] = field(default_factory=Counter)
     lines: list[str] = field(default_factory=list)
     moved: dict[str, str] = field(default_factory=dict)  # id of a merged work -> id of what it is now
+    announced: int = 0  # works that the list has
+    short: list[str] = field(default_factory=list)  # lists of which less came than was announced
     fetched: str = ""  # the earliest day of any page
     digest: str = ""
 
@@ -356,6 +379,11 @@ class OpenAlexSource(PaperSource):
                 note.kept.append(work.work_id)
                 yield work.paper
         note.digest = digest.hexdigest()
+        tallies = self.openalex.tallies
+        note.announced = tallies[self.selection.path].announced
+        for path, tally in tallies.items():
+            lacking = min(tally.announced, self.selection.max_works if path == self.selection.path else tally.announced) - tally.came
+            if lacking > 0: note.short.append(f"announced and not sent: {lacking} of {tally.announced} works of {path[:80]}")
 
     @cached_property
     def _round(self) -> _Round:
@@ -379,10 +407,11 @@ class OpenAlexSource(PaperSource):
         return {line.split()[2] for line in self._round.lines if line.startswith("left out: ") and line.endswith("(retracted)")}
 
     def describe(self) -> dict[str, Any]:
-        "What was asked, when, and how many works there were."
-        return {"query": self.selection.path, "fetched": self._round.fetched, "selection": asdict(self.selection), "works": dict(self._round.counts)}
+        "What was asked, when, how many works OpenAlex announced, and how many there were."
+        return {"query": self.selection.path, "fetched": self._round.fetched, "selection": asdict(self.selection), "announced": self._round.announced,
+                "works": dict(self._round.counts)}
 
     def report(self) -> list[str]:
-        "Every work that was left out, and every one that has moved."
+        "Every work that was left out, every one that has moved, and how many did not come."
         moved = [f"moved: {old} is now {new}" for old, new in self._round.moved.items()]
-        return [*self._round.lines, *moved, *([] if self.settings.openalex_api_key else [NO_KEY])]
+        return [*self._round.lines, *moved, *self._round.short, *([] if self.settings.openalex_api_key else [NO_KEY])]

@@ -7,6 +7,7 @@ __all__ = ['API', 'parse_papers', 'mask_citation', 'SemanticScholarSource']
 
 # %% ../../nbs/12_semantic_scholar.ipynb #c003
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -18,7 +19,7 @@ import httpx
 from tqdm.auto import tqdm
 
 from .cleaning import clean_year, dig, dig_list, make_paper, plain_text, records_sha256, same_paper, whole_number
-from .http import Service
+from .http import Incomplete, Service
 from .identity import is_preprint, normal_arxiv_id, normal_doi, surname
 from ..schema import CitationContext, CitationEdge, Paper
 from ..settings import InputError, Settings, load_settings
@@ -37,9 +38,10 @@ def _record(record: Any) -> Paper | None:
     names = _names(record)
     if not names: return None
     doi, arxiv = (next((n.partition(":")[2] for n in names if n.startswith(kind)), None) for kind in ("doi:", "arxiv:"))
+    if normal_arxiv_id(doi): doi = None
     references = dict.fromkeys(n[0] for r in dig_list(record, "references") if (n := _names(r)) and n[0] != names[0])
     fields = [plain_text(f) for f in dig_list(record, "fieldsOfStudy")]
-    return make_paper(paper_id=names[0][:200], title=plain_text(dig(record, "title")), abstract=plain_text(dig(record, "abstract")), doi=None if is_preprint(doi) else doi,
+    return make_paper(paper_id=names[0][:200], title=plain_text(dig(record, "title")), abstract=plain_text(dig(record, "abstract")), doi=doi,
                       arxiv_id=arxiv, year=clean_year(dig(record, "year")) or clean_year(dig(record, "publicationDate")),
                       citation_count=whole_number(dig(record, "citationCount")), authors=tuple(a for v in dig_list(record, "authors") if (a := plain_text(dig(v, "name")))),
                       venue=plain_text(dig(record, "venue")) or plain_text(dig(record, "journal", "name")) or None, concepts=tuple(filter(None, fields)),
@@ -85,6 +87,7 @@ API = "https://api.semanticscholar.org/graph/v1"
 _BATCH = 100  # papers a request; 500 are allowed, but not 10 MB of references
 _PAGE = 1000  # citations a request
 _FIELDS = "title,abstract,year,publicationDate,venue,journal,citationCount,externalIds,authors.name,fieldsOfStudy"
+_HELD_BACK = .1  # of a paper's citations that may be missing without a word
 _INTERVAL = 1.05  # seconds between requests; one a second is allowed with a key
 
 class _NoneKnown(Exception):
@@ -92,6 +95,13 @@ class _NoneKnown(Exception):
 
 def _refused(response: httpx.Response) -> None:
     if response.status_code == 400 and b"no valid paper ids" in response.content.lower(): raise _NoneKnown
+
+def _citations(body: bytes) -> Any:
+    "A page of citations; raises `ValueError` where it is none, or empty although another one follows."
+    answer = json.loads(body)
+    if not isinstance(answer, dict) or "data" not in answer: raise Incomplete("an answer that is no page of citations")
+    if not answer["data"] and dig(answer, "next") is not None: raise Incomplete("an empty page of citations before their end")
+    return answer
 
 def _asked_as(paper: Paper) -> str | None:
     "How a paper is asked for; None where it has no name that is known there."
@@ -125,6 +135,7 @@ class SemanticScholarSource:
         self.text_kind = self._below.text_kind if self._below else "abstract"
         self._contexts, self._max, self._by_title, self._progress = contexts, max_citations, by_title, progress
         self.missing: list[str] = []  # ids of papers that are not known there; of the last pass
+        self.held_back: dict[str, str] = {}  # ids of papers -> how many of their citations came, where many did not
 
     @cached_property
     def given(self) -> list[Paper]:
@@ -143,9 +154,14 @@ class SemanticScholarSource:
 
     def _batch(self, names: list[str]) -> list[Any]:
         "The records of one batch."
-        try: answer = self.service.post(f"paper/batch?fields={_FIELDS},references.paperId,references.externalIds", {"ids": names})
+        def parse(body: bytes) -> list[Any]:
+            answer = json.loads(body)
+            if not isinstance(answer, list): raise Incomplete("an answer that is no list of papers")
+            if len(answer) != len(names): raise Incomplete(f"{len(answer)} papers where {len(names)} were asked for")
+            return answer
+        def doubt(answer: list[Any]) -> str: return "" if any(answer) else "no paper at all, which Semantic Scholar says in other words"
+        try: return self.service.post(f"paper/batch?fields={_FIELDS},references.paperId,references.externalIds", {"ids": names}, parse, (), doubt) or []
         except _NoneKnown: return [None] * len(names)
-        return answer if isinstance(answer, list) and len(answer) == len(names) else [None] * len(names)
 
     def _titled(self, paper: Paper) -> Any:
         "The record of a paper that is known by its title only."
@@ -183,17 +199,21 @@ class SemanticScholarSource:
             gaps = ("abstract", "year", "citation_count", "doi", "arxiv_id", "authors", "venue", "concepts")
             yield paper.model_copy(update={n: v for n in gaps if getattr(paper, n) in (None, "", ()) and (v := getattr(found, n)) not in (None, "", ())}) if found else paper
 
-    def _citing(self, record: Any) -> Iterator[Any]:
+    def _citing(self, paper: Paper, record: Any) -> Iterator[Any]:
         "Who cites a paper, and how."
-        seen = 0
+        seen, announced = 0, min(whole_number(dig(record, "citationCount")) or 0, self._max)
+        def doubt(answer: Any) -> str:
+            return "an empty page" if announced > seen and dig(answer, "data") == [] else ""
         while seen < self._max:
             size = min(_PAGE, self._max - seen)
             fields = "contexts,paperId,externalIds"
-            answer = self.service.get(f"paper/{quote(str(dig(record, 'paperId')), safe='')}/citations?fields={fields}&offset={seen}&limit={size}")
+            address = f"paper/{quote(str(dig(record, 'paperId')), safe='')}/citations?fields={fields}&offset={seen}&limit={size}"
+            answer = self.service.get(address, _citations, () if seen else (404, 410), doubt)
             found = dig_list(answer, "data")
             yield from found
-            seen += size
-            if not found or whole_number(dig(answer, "next")) is None: return
+            seen += len(found)
+            if not found or (len(found) < size and dig(answer, "next") is None): break
+        if announced - seen > announced * _HELD_BACK: self.held_back[paper.paper_id] = f"{seen} of {announced} citations came"
 
     def edges(self) -> Iterator[CitationEdge]:
         "References of the papers, and citations of them where contexts are fetched. Raises `ServiceError`."
@@ -210,7 +230,7 @@ class SemanticScholarSource:
         if not self._contexts: return
         for paper, record in tqdm(known, desc="citations", unit="paper", disable=not self._progress):
             if not isinstance(dig(record, "paperId"), str): continue
-            for citation in self._citing(record):
+            for citation in self._citing(paper, record):
                 if citing_id := self._named(dig(citation, "citingPaper")): yield paper, citation, citing_id
 
     def contexts(self) -> Iterator[CitationContext]:
@@ -235,9 +255,10 @@ class SemanticScholarSource:
         return records_sha256(self.papers(), self.edges(), self.contexts())
 
     def report(self) -> list[str]:
-        "The papers that Semantic Scholar does not know."
+        "The papers that Semantic Scholar does not know, and those of which it does not give most citations."
         below: list[str] = getattr(self._below, "report", list)()
-        return [*below, *(f"{paper_id}: not known to Semantic Scholar" for paper_id in self.missing)]
+        unknown = [f"{paper_id}: not known to Semantic Scholar" for paper_id in self.missing]
+        return [*below, *unknown, *(f"{paper_id}: {said}" for paper_id, said in self.held_back.items())]
 
     def retracted(self) -> set[str]:
         "Ids of papers that the source below says were withdrawn."
