@@ -20,13 +20,16 @@ from .embedding import Embedder, find_model, read_vectors, write_vectors
 # %% ../../nbs/15_chunks.ipynb #c005
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|et al|cf|vs|fig|figs|eq|eqs|sec|no|resp|approx|dr|prof|mr|ms|st|w\.r\.t|a\.k\.a)|(?:^|\s)[A-Z])\.$", re.I)
+_TAIL = 20  # characters before a gap that are looked at for an abbreviation, with the brackets and quotation marks behind it
+_LONGEST = 9  # characters of the longest abbreviation, with its full stop and what stands before it
 
 def sentences(text: str,
               ) -> list[tuple[int, int]]:  # start and end of each sentence, so that text[start:end] is it
     "Where the sentences of a text are."
     found, start = [], len(text) - len(text.lstrip())
     for gap in _END.finditer(text):
-        if _ABBREVIATION.search(text[start : gap.start()].rstrip("\"')]")): continue
+        tail = text[max(start, gap.start() - _TAIL) : gap.start()].rstrip("\"')]")
+        if _ABBREVIATION.search(tail[-_LONGEST:]): continue
         found.append((start, gap.start() + len(gap.group().rstrip())))
         start = gap.end()
     end = len(text.rstrip())

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from ..files import write_atomically
+from ..files import REPAIR, reading, write_atomically
 from ..settings import CorpusError
 
 # %% ../../nbs/17_graph.ipynb #c004
@@ -46,9 +46,12 @@ class Graph:
     def load(cls,
              path: Path,  # made by `save`
              ) -> "Graph":
-        "Read a graph; raises `CorpusError` where there is none."
-        if not path.exists(): raise CorpusError(f"There is no citation graph at {path}.", "Run the same `citerec build` again.")
-        return cls(sparse.load_npz(path).tocsr())
+        "Read a graph; raises `CorpusError` where there is none, or none that can be read."
+        if not path.exists(): raise CorpusError(f"There is no citation graph at {path}.", REPAIR)
+        with reading(f"The citation graph {path}"):
+            matrix = sparse.load_npz(path).tocsr()
+            if matrix.shape[0] != matrix.shape[1]: raise ValueError(f"shape {matrix.shape}")
+            return cls(matrix)
 
     def __len__(self) -> int: return self.references.shape[0]
 

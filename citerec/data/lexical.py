@@ -9,7 +9,6 @@ __all__ = ['STOPWORDS', 'K1', 'B', 'words', 'stems', 'LexicalIndex', 'TitleIndex
 import json
 import math
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from scipy import sparse
 from tqdm.auto import tqdm
 
 from .vectors import top_k
-from ..files import write_atomically
+from ..files import REPAIR, reading, whole_folder, write_atomically
 from ..settings import CorpusError
 
 # %% ../../nbs/16_lexical.ipynb #c005
@@ -55,11 +54,16 @@ class LexicalIndex:
                  folder: Path,  # made by `LexicalIndex.build`
                  ):
         import bm25s
-        if not (folder / "frequencies.json").exists(): raise CorpusError(f"There is no word index in {folder}.", "Run the same `citerec build` again.")
-        self._bm25 = bm25s.BM25.load(folder, mmap=True)
-        kept = json.loads((folder / "frequencies.json").read_text(encoding="utf-8"))
-        self.size: int = kept["papers"]
-        self.frequencies: dict[str, int] = kept["frequencies"]  # papers in which each stem occurs
+        self.folder = folder
+        if not (folder / "frequencies.json").exists(): raise CorpusError(f"There is no word index in {folder}.", REPAIR)
+        with reading(f"The word index in {folder}"):
+            kept = json.loads((folder / "frequencies.json").read_text(encoding="utf-8"))
+            self.size: int = int(kept["papers"])
+            self.frequencies: dict[str, int] = dict(kept["frequencies"])  # papers in which each stem occurs
+            self._bm25 = bm25s.BM25.load(folder, mmap=True)
+            scores = self._bm25.scores
+            if scores["num_docs"] != max(self.size, 1) or not scores["indptr"][-1] == len(scores["data"]) == len(scores["indices"]):
+                raise ValueError("its files do not fit together")
         self._scores = lru_cache(maxsize=8)(self._score)  # several agents ask for the same words
 
     @classmethod
@@ -79,14 +83,11 @@ class LexicalIndex:
         for document in documents:
             for i in set(document): counts[i] += 1
         frequencies = dict(zip(place, counts, strict=True))
-        part = folder.with_name(f".{folder.name}.part")
-        shutil.rmtree(part, ignore_errors=True)
         index = bm25s.BM25(k1=K1, b=b, method="lucene")
         index.index(Tokenized(documents or [[0]], place or {"": 0}), show_progress=False)
-        index.save(part)
-        write_atomically(part / "frequencies.json", lambda f: f.write(json.dumps({"papers": len(documents), "frequencies": frequencies}).encode()))
-        if folder.exists(): shutil.rmtree(folder)
-        part.rename(folder)
+        with whole_folder(folder) as part:
+            index.save(part)
+            write_atomically(part / "frequencies.json", lambda f: f.write(json.dumps({"papers": len(documents), "frequencies": frequencies}).encode()))
 
     def scores(self,
                text: str,  # a query of any length
@@ -95,7 +96,8 @@ class LexicalIndex:
         return self._scores(tuple(s for s in dict.fromkeys(stems(text)) if s in self.frequencies))
 
     def _score(self, known: tuple[str, ...]) -> np.ndarray:
-        scores = self._bm25.get_scores(list(known))[: self.size] if known else np.zeros(self.size, dtype=np.float32)
+        with reading(f"The word index in {self.folder}"):
+            scores = self._bm25.get_scores(list(known))[: self.size] if known else np.zeros(self.size, dtype=np.float32)
         scores.setflags(write=False)  # kept for others
         return scores
 
@@ -132,7 +134,10 @@ class TitleIndex:
                  ):
         self.lexical = LexicalIndex(folder / "titles")
         self._place: dict[str, int] = {stem: i for i, stem in enumerate(self.lexical.frequencies)}
-        self._titles, self._names = (sparse.load_npz(folder / f"{name}.npz").tocsr() for name in ("whole", "names"))
+        with reading(f"The index of titles in {folder}"):
+            self._titles, self._names = (sparse.load_npz(folder / f"{name}.npz").tocsr() for name in ("whole", "names"))
+            shape = (max(len(self._place), 1), self.lexical.size)
+            if not self._titles.shape == self._names.shape == shape: raise ValueError(f"its files do not fit together: {self._titles.shape}, {self._names.shape}, {shape}")
 
     @classmethod
     def build(cls,
@@ -140,9 +145,10 @@ class TitleIndex:
               titles: Sequence[str],  # by row
               ) -> None:
         "Build the index on disk, whole or not at all."
-        part = folder.with_name(f".{folder.name}.part")
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
+        with whole_folder(folder) as part: cls._write(part, titles)
+
+    @classmethod
+    def _write(cls, part: Path, titles: Sequence[str]) -> None:
         LexicalIndex.build(part / "titles", titles, b=.3)
         lexical = LexicalIndex(part / "titles")
         place = {stem: i for i, stem in enumerate(lexical.frequencies)}
@@ -153,8 +159,6 @@ class TitleIndex:
             return sparse.csr_matrix(((weights / np.maximum(total[rows], 1e-6)).astype(np.float32), (at, rows)), shape=(max(len(place), 1), len(texts)))
         for name, texts in (("whole", titles), ("names", [t.split(":")[0] if ":" in t[:_NAME] else "" for t in titles])):
             write_atomically(part / f"{name}.npz", lambda f, texts=texts: sparse.save_npz(f, matrix(texts), compressed=False))  # type: ignore[misc]
-        if folder.exists(): shutil.rmtree(folder)
-        part.rename(folder)
 
     def _cover(self, matrix: sparse.csr_matrix, text: str) -> np.ndarray:
         found = matrix[[self._place[s] for s in set(stems(text)) if s in self._place]]

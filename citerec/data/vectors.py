@@ -6,17 +6,18 @@
 __all__ = ['PaperColumns', 'VectorIndex', 'top_k', 'cosines', 'ExactIndex', 'EmbeddedIndex', 'ServerIndex']
 
 # %% ../../nbs/15_vectors.ipynb #c003
-import shutil
+import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from tqdm.auto import tqdm
 
+from ..files import REPAIR, made_once, need_space, whole_folder
 from ..schema import SearchFilter
 from ..settings import CiterecError, CorpusError, ServiceError
 
@@ -29,7 +30,7 @@ class PaperColumns:
     citation_counts: np.ndarray  # int32, shape (papers,)
     concepts: Sequence[tuple[str, ...]]  # in lower case
 
-    @cached_property
+    @made_once
     def row_of(self) -> dict[str, int]:
         "From paper id to row."
         return {paper_id: row for row, paper_id in enumerate(self.ids)}
@@ -112,6 +113,7 @@ class ExactIndex:
 # %% ../../nbs/15_vectors.ipynb #c014
 _PAYLOAD = {"year": "Integer", "citation_count": "Integer", "concepts": "Keyword"}  # indexed fields and their types
 _BATCH = 1000  # points an upload
+_RESERVED, _PER_VECTOR = 32 << 20, 4  # bytes that a build needs beside the vectors, and how often it needs their size; measured: 22 MB, 3.7 times
 _M, _EF_CONSTRUCT, _EF_SEARCH = 16, 100, 128  # HNSW: links a point, candidates while building and, at least, while searching
 
 def _payload(columns: PaperColumns, row: int) -> dict[str, Any]:
@@ -138,6 +140,27 @@ def _ordered(found: list, k: int) -> tuple[np.ndarray, np.ndarray]:
     points = sorted((-p.score, int(p.id)) for p in found)[:k]
     return np.array([row for _, row in points], dtype=np.int64), np.array([-score for score, _ in points], dtype=np.float32)
 
+@contextmanager
+def _inside(folder: Path, what: str) -> Iterator[None]:
+    "Turn what Qdrant raises, a panic included, into `CorpusError`."
+    try: yield
+    except CiterecError: raise
+    except BaseException as e:
+        if not isinstance(e, Exception) and type(e).__name__ != "PanicException": raise  # Ctrl-C and the like
+        if "WouldBlock" in str(e): raise CorpusError("Another process uses the vector index of this corpus.", "Close it, or let the exact index answer.") from None
+        raise CorpusError(f"The vector index in {folder} {what} ({' '.join(str(e).split())[:_SAID]}).", REPAIR) from None
+
+_SAID = 120  # characters of Qdrant's words in an error
+
+@dataclass
+class _Held:
+    "An open index of this process, and how many use it."
+    shard: Any
+    users: int = 0
+
+_HELD: dict[tuple, _Held] = {}
+_HOLDING = threading.RLock()
+
 class EmbeddedIndex:
     "Qdrant inside this process, over a folder. One process at a time can hold it."
     name = "qdrant-edge"
@@ -147,14 +170,17 @@ class EmbeddedIndex:
                  columns: PaperColumns,
                  ):
         import qdrant_edge
-        self.columns = columns
-        if not (folder / "edge_config.json").exists(): raise CorpusError(f"There is no vector index in {folder}.", "Run the same `citerec build` again.")
-        try: self._shard = qdrant_edge.EdgeShard.load(str(folder))
-        except Exception as e:
-            if "WouldBlock" in str(e):
-                raise CorpusError("Another process uses the vector index of this corpus.", "Close it, or let the exact index answer.") from None
-            raise CorpusError(f"The vector index in {folder} cannot be opened ({e}).",
-                                                 "Close the other process that uses it, or build the corpus again.") from None
+        self.folder, self.columns = folder, columns
+        if not (folder / "edge_config.json").exists(): raise CorpusError(f"There is no vector index in {folder}.", REPAIR)
+        with _HOLDING, _inside(folder, "cannot be opened"):
+            self._key = (os.getpid(), folder.resolve(), *sorted(p.name for p in (folder / "segments").iterdir()))  # a new index has new segments
+            held = _HELD.get(self._key) or _Held(qdrant_edge.EdgeShard.load(str(folder)))
+            self._shard, there = held.shard, held.shard.info().points_count
+            if there != len(columns.ids):
+                if not held.users: held.shard.close()
+                raise CorpusError(f"The vector index in {folder} holds {there} of {len(columns.ids)} papers.", REPAIR)
+            held.users += 1
+            _HELD[self._key] = held
 
     @classmethod
     def build(cls,
@@ -165,22 +191,19 @@ class EmbeddedIndex:
               ) -> None:
         "Build the index on disk, whole or not at all."
         import qdrant_edge as q
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        for stale in folder.parent.glob(f".{folder.name}.part*"): shutil.rmtree(stale, ignore_errors=True)
-        part = folder.with_name(f".{folder.name}.part")
-        part.mkdir()
+        need_space(folder.parent, _RESERVED + _PER_VECTOR * vectors.size * vectors.itemsize, "The vector index")
         config = q.EdgeConfig(vectors=q.EdgeVectorParams(size=vectors.shape[1], distance=q.Distance.Dot),
                               hnsw_config=q.HnswIndexConfig(m=_M, ef_construct=_EF_CONSTRUCT, full_scan_threshold=1000))
-        shard = q.EdgeShard.create(str(part), config)
-        for field, kind in _PAYLOAD.items(): shard.update(q.UpdateOperation.create_field_index(field, getattr(q.PayloadSchemaType, kind)))
-        for start in tqdm(range(0, len(vectors), _BATCH), desc="vector index", unit="batch", disable=not progress):
-            rows = range(start, min(start + _BATCH, len(vectors)))
-            shard.update(q.UpdateOperation.upsert_points([q.Point(id=row, vector=vectors[row].tolist(), payload=_payload(columns, row)) for row in rows]))
-        shard.optimize()
-        shard.flush()
-        shard.close()
-        if folder.exists(): shutil.rmtree(folder)
-        part.rename(folder)
+        with whole_folder(folder) as part, _inside(folder, "cannot be built"):
+            shard = q.EdgeShard.create(str(part), config)
+            for field, kind in _PAYLOAD.items(): shard.update(q.UpdateOperation.create_field_index(field, getattr(q.PayloadSchemaType, kind)))
+            for start in tqdm(range(0, len(vectors), _BATCH), desc="vector index", unit="batch", disable=not progress):
+                rows = range(start, min(start + _BATCH, len(vectors)))
+                shard.update(q.UpdateOperation.upsert_points([q.Point(id=row, vector=vectors[row].tolist(), payload=_payload(columns, row)) for row in rows]))
+            shard.optimize()
+            shard.flush()
+            shard.close()
+            q.EdgeShard.load(str(part)).close()  # tidies up: what is left never changes
 
     def search(self,
                vector: np.ndarray,  # float32, shape (dim,), length 1
@@ -191,11 +214,17 @@ class EmbeddedIndex:
         import qdrant_edge as q
         condition = _conditions(q, filters, self.columns, q.RangeFloat, lambda rows: q.HasIdCondition(set(rows)), q.IsEmptyCondition)
         request = q.QueryRequest(query=q.Query.Nearest(vector.tolist()), limit=k, filter=condition, params=q.SearchParams(hnsw_ef=max(_EF_SEARCH, k)))
-        return _ordered(self._shard.query(request), k)
+        with _inside(self.folder, "cannot be searched"): return _ordered(self._shard.query(request), k)
 
     def close(self) -> None:
-        "Let go of the folder."
-        self._shard.close()
+        "Let go of the folder; a second time changes nothing."
+        with _HOLDING, _inside(self.folder, "cannot be closed"):
+            held, self._shard = self._shard and _HELD.get(self._key), None
+            if held is None: return
+            held.users -= 1
+            if held.users: return
+            del _HELD[self._key]
+            held.shard.close()
 
 # %% ../../nbs/15_vectors.ipynb #c020
 @contextmanager
