@@ -10,6 +10,7 @@ __all__ = ['MIN_CHARS', 'NO_TOPIC', 'CUES', 'ACRONYMS', 'Line', 'check_text', 'k
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints
@@ -25,17 +26,19 @@ MIN_CHARS = 6  # characters; shorter input names no topic
 _GREETING = re.compile(r"(hi|hello|hey|hallo|good (morning|day|afternoon|evening)|thanks?( you)?|how are you|test(ing)?|ok(ay)?|please|help|there"
                        r"|citerec|[\W\d_])+", re.I)
 
+_HALVES = re.compile("[\ud800-\udfff]")  # of characters, as a broken copy leaves them: nothing can write them
+
 def check_text(text: str,  # what the user wants citations for
                max_chars: int = 50_000,  # longest text accepted, characters
                ) -> str:  # without surrounding white space
     "Return the text if recommendations can be made for it, else raise `InputError`."
     if not isinstance(text, str): raise InputError(f"The text is a {type(text).__name__}.", "Give a string.")
-    found = text.strip()
+    found = _HALVES.sub("\ufffd", text).strip()
     advice = "Paste a claim, a paragraph or a draft section."
     if not found: raise InputError("The text is empty.", advice)
     if len(found) < MIN_CHARS: raise InputError(f"The text {found!r} is too short to tell what it is about.", advice)
     if _GREETING.fullmatch(found): raise InputError("The text is a greeting or has no words to search for.", advice)
-    if not stems(found): raise InputError("The text has no words that name a topic.", advice)
+    if not stems(clean(found)): raise InputError("The text has no words that name a topic.", advice)
     if len(found) > max_chars:
         raise InputError(f"The text has {len(found):,} characters, more than the {max_chars:,} that are accepted.",
                          "Paste one section at a time, or raise CITEREC_MAX_TEXT_CHARS.")
@@ -151,11 +154,19 @@ facets: at most three short queries for aspects that one query would miss;
 confidence: how sure you are of the intent, 0 to 1.
 Name topics, not papers or authors."""
 
+def _is_of(keyword: str, text: str, present: set[str]) -> bool:
+    "Whether all words of a keyword are in a text."
+    parts = set(stems(keyword))
+    return parts <= present if parts else keyword in text.lower()
+
 def from_reading(text: str,  # the user's
                  reading: Reading,
+                 own: Sequence[str],  # keywords found without a model
                  ) -> QueryAnalysis:
     "The analysis that a model's reading amounts to: its words behind the text's own."
-    return QueryAnalysis(topic_keywords=tuple(dict.fromkeys(one_line(k).lower() for k in reading.keywords)), citation_intent=reading.intent,
+    said, present = tuple(dict.fromkeys(one_line(k).lower() for k in reading.keywords)), set(stems(clean(text)))
+    kept = tuple(k for k in said if _is_of(k, clean(text), present))
+    return QueryAnalysis(topic_keywords=kept or tuple(own), citation_intent=reading.intent,
                          expanded_query=f"{expand_query(text)} {one_line(reading.expanded_query)}".strip(), confidence=reading.confidence,
                          sub_queries=tuple(dict.fromkeys(one_line(f) for f in reading.facets)))
 
@@ -179,7 +190,7 @@ class QueryAgent:
         if not self.llm: return {"query_analysis": own}
         answer, = self.llm.ask([Question("query", _INSTRUCTIONS, quoted({"text": text}), Reading)])
         update: dict[str, Any] = {"metadata": llm_report(state, self.llm, [answer])}
-        if not answer.error: return {**update, "query_analysis": from_reading(text, answer.value)}
+        if not answer.error: return {**update, "query_analysis": from_reading(text, answer.value, own.topic_keywords)}
         words = "keywords by TF-IDF, and the intent by cues in the text"
         if isinstance(answer.error, ServiceError):
             own = QueryAnalysis(topic_keywords=own.topic_keywords, citation_intent=CitationIntent.background, expanded_query=text, confidence=0)

@@ -28,18 +28,18 @@ def fuse(rankings: Sequence[Sequence[int]],  # lists of rows, best first
 # %% ../../nbs/22_retrieval.ipynb #c009
 def make_candidates(corpus: Corpus,
                     rows: Sequence[int],  # papers, in the order wanted
-                    vector: np.ndarray,  # float32, shape (dim,): the query's embedding
+                    vector: np.ndarray | None,  # float32, shape (dim,): the query's embedding; None: similarity is unknown, and given as 0
                     signals: dict[int, dict[str, float]],  # row -> named signals
                     ) -> tuple[ScoredPaper, ...]:
     "Make candidates of rows."
     if not len(rows): return ()
-    cosines = corpus.cosines(vector, rows)
+    cosines: list[float | None] = [None] * len(rows) if vector is None else corpus.cosines(vector, rows).tolist()
     briefs = corpus.briefs([corpus.ids[r] for r in rows])
-    def candidate(row: int, cosine: float) -> ScoredPaper:
+    def candidate(row: int, cosine: float | None) -> ScoredPaper:
         title, abstract, year, count, concepts = briefs[corpus.ids[row]]
         return ScoredPaper(paper_id=corpus.ids[row], title=title, abstract=abstract, year=year, citation_count=count, concepts=concepts,
-                           similarity_score=cosine, signals={"dense": cosine, **signals.get(int(row), {})})
-    return tuple(map(candidate, rows, cosines.tolist()))
+                           similarity_score=cosine or 0.0, signals=({} if cosine is None else {"dense": cosine}) | signals.get(int(row), {}))
+    return tuple(map(candidate, rows, cosines))
 
 def search_text(state: PipelineState,
                 ) -> str:
@@ -81,8 +81,16 @@ class RetrievalAgent:
     def words_only(self,
                    state: PipelineState,
                    ) -> dict[str, Any]:  # `retrieval_candidates`
-        "What is left when the embedding model or the vector index fails: BM25 alone, with no similarity."
+        "What is left when the embedding model or the vectors fail: BM25 alone, with no similarity."
         rows, scores = self.corpus.lexical_search(search_text(state), self.settings.retrieval_k, state.filters)
-        nothing = np.zeros(self.corpus.vectors.shape[1], dtype=np.float32)
         signals = {int(r): {"bm25": float(s), "bm25_rank": float(i)} for i, (r, s) in enumerate(zip(rows, scores, strict=True), 1)}
-        return {"retrieval_candidates": make_candidates(self.corpus, rows.tolist(), nothing, signals)}
+        return {"retrieval_candidates": make_candidates(self.corpus, rows.tolist(), None, signals)}
+
+    def meaning_only(self,
+                     state: PipelineState,
+                     ) -> dict[str, Any]:  # `retrieval_candidates`
+        "What is left when the word index fails: the search by meaning alone."
+        text = meaning_text(state)
+        rows, _ = self.corpus.dense(text, self.settings.retrieval_k, state.filters)
+        signals = {row: {"dense_rank": float(rank)} for rank, row in enumerate(rows.tolist(), 1)}
+        return {"retrieval_candidates": make_candidates(self.corpus, rows.tolist(), self.corpus.embedder.embed_query(text), signals)}
