@@ -52,6 +52,8 @@ class Recommendations(Sequence[Recommendation]):
         return pandas.DataFrame(rows)
 
 # %% ../nbs/31_recommender.ipynb #c007
+def _several(names: str | Sequence[str]) -> tuple[str, ...]: return (names,) if isinstance(names, str) else tuple(names)  # one may come without a list
+
 class Recommender:
     "A corpus with the agents that search it."
     def __init__(self,
@@ -63,12 +65,12 @@ class Recommender:
 
     def __repr__(self) -> str: return f"Recommender({self.corpus!r})"
 
-    def _question(self, text: str, k: int | None, year_min: int | None, year_max: int | None, min_citations: int, concepts: Sequence[str],
-                  exclude_ids: Sequence[str]) -> PipelineState:
+    def _question(self, text: str, k: int | None, year_min: int | None, year_max: int | None, min_citations: int, concepts: str | Sequence[str],
+                  exclude_ids: str | Sequence[str]) -> PipelineState:
         "The state a run starts with; raises `InputError` for what cannot be asked."
         text = check_text(text, self.settings.max_text_chars)
         try:
-            filters = SearchFilter(year_min=year_min, year_max=year_max, min_citations=min_citations, concepts=tuple(concepts), exclude_ids=tuple(exclude_ids))
+            filters = SearchFilter(year_min=year_min, year_max=year_max, min_citations=min_citations, concepts=_several(concepts), exclude_ids=_several(exclude_ids))
             return PipelineState(user_text=text, k=self.settings.k if k is None else k, filters=filters, metadata={"text_kind": self.corpus.text_kind})
         except ValidationError as e: raise InputError(f"This cannot be asked: {explain(e)}.", "Correct the option.") from None
 
@@ -78,8 +80,8 @@ class Recommender:
                   year_min: int | None = None,  # first year of publication
                   year_max: int | None = None,  # last year of publication
                   min_citations: int = 0,  # least number of citations
-                  concepts: Sequence[str] = (),  # at least one of these
-                  exclude_ids: Sequence[str] = (),  # papers never to recommend
+                  concepts: str | Sequence[str] = (),  # at least one of these
+                  exclude_ids: str | Sequence[str] = (),  # papers never to recommend
                   ) -> Recommendations:
         "Recommend papers to cite. Works in scripts and in a running Jupyter kernel; raises `InputError` for what cannot be asked."
         return Recommendations(self.pipeline.run(self._question(text, k, year_min, year_max, min_citations, concepts, exclude_ids)))
@@ -90,8 +92,8 @@ class Recommender:
                          year_min: int | None = None,  # first year of publication
                          year_max: int | None = None,  # last year of publication
                          min_citations: int = 0,  # least number of citations
-                         concepts: Sequence[str] = (),  # at least one of these
-                         exclude_ids: Sequence[str] = (),  # papers never to recommend
+                         concepts: str | Sequence[str] = (),  # at least one of these
+                         exclude_ids: str | Sequence[str] = (),  # papers never to recommend
                          ) -> Recommendations:
         "The same as `recommend` for asynchronous code."
         return Recommendations(await self.pipeline.arun(self._question(text, k, year_min, year_max, min_citations, concepts, exclude_ids)))
@@ -102,8 +104,8 @@ class Recommender:
                year_min: int | None = None,  # first year of publication
                year_max: int | None = None,  # last year of publication
                min_citations: int = 0,  # least number of citations
-               concepts: Sequence[str] = (),  # at least one of these
-               exclude_ids: Sequence[str] = (),  # papers never to recommend
+               concepts: str | Sequence[str] = (),  # at least one of these
+               exclude_ids: str | Sequence[str] = (),  # papers never to recommend
                ) -> Iterator[AgentEvent]:  # one event an agent; `Recommendations(event.state)` of the last one is the answer
         "Recommend step by step."
         return self.pipeline.stream(self._question(text, k, year_min, year_max, min_citations, concepts, exclude_ids))
@@ -114,8 +116,8 @@ class Recommender:
                 year_min: int | None = None,  # first year of publication
                 year_max: int | None = None,  # last year of publication
                 min_citations: int = 0,  # least number of citations
-                concepts: Sequence[str] = (),  # at least one of these
-                exclude_ids: Sequence[str] = (),  # papers never to recommend
+                concepts: str | Sequence[str] = (),  # at least one of these
+                exclude_ids: str | Sequence[str] = (),  # papers never to recommend
                 ) -> AsyncIterator[AgentEvent]:  # one event an agent
         "The same as `stream` for asynchronous code."
         return self.pipeline.astream(self._question(text, k, year_min, year_max, min_citations, concepts, exclude_ids))
