@@ -9,17 +9,19 @@ __all__ = ['FOLDS', 'DROPPABLE', 'TREES', 'PARAMETERS', 'MIN_QUERIES', 'JUDGED',
 
 # %% ../../nbs/43_fitting.ipynb #c003
 import hashlib
-import json
+import re
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
-from ..agents.reranking import Calibration, document_print, evidence, load_ranker
+from ..agents.reranking import (
+    RANKER, Calibration, RankerFile, checked_trees, document_print, evidence, load_ranker, own_ranker, trees_name)
 from ..data.corpus import Corpus
 from ..data.jsonl import read_records
 from ..data.signals import FAMILIES, NAMES, gather
@@ -197,7 +199,9 @@ def fit_calibration(blocks: Sequence[Block],
     line = LogisticRegression(max_iter=1000).fit((found - mean) / scale, relevant)
     steps = IsotonicRegression(out_of_bounds="clip").fit(line.decision_function((found - mean) / scale), relevant)
     x = np.unique(np.quantile(steps.X_thresholds_, np.linspace(0, 1, 60)))
-    return Calibration(mean.tolist(), scale.tolist(), line.coef_[0].tolist(), float(line.intercept_[0]), x.tolist(), np.clip(steps.predict(x), .005, .99).tolist())
+    return Calibration(mean=tuple(mean.tolist()), scale=tuple(scale.tolist()), weights=tuple(line.coef_[0].tolist()),
+                       bias=float(line.intercept_[0]),
+                       x=tuple(x.tolist()), y=tuple(np.clip(steps.predict(x), .005, .99).tolist()))
 
 def calibration_rows(blocks: Sequence[Block],
                      scores: Sequence[np.ndarray],
@@ -219,18 +223,30 @@ def calibration_error(probability: np.ndarray,  # 0 to 1
     return float(sum(abs(probability[at == b].mean() - relevant[at == b].mean()) * (at == b).mean() for b in range(bins) if (at == b).any()))
 
 # %% ../../nbs/43_fitting.ipynb #c021
+_WAIT = 30  # seconds for another process that saves a ranker in the same folder
+# files of rankers, and what a process that was killed left of one
+_REPLACED = re.compile(r"ranker(-[0-9a-f]{16})?\.txt|\.ranker[-.\w]*\.part\d+")
+
 def save_ranker(folder: Path,
                 trees: Any,  # a `lightgbm.Booster`
                 calibration: Calibration | None,
                 fitted_on: Sequence[str],  # ids of all citing documents learned from
                 ) -> None:
-    "Write a ranker; its JSON comes last, so that it is whole or not there."
-    folder.mkdir(parents=True, exist_ok=True)
+    "Write a ranker in place of the one in the folder; a process that is killed leaves one of them whole."
     text = trees.model_to_string().encode()
-    write_atomically(folder / "ranker.txt", lambda f: f.write(text))
-    kept = {"names": NAMES, "sha256": hashlib.sha256(text).hexdigest(), "calibration": asdict(calibration) if calibration else None,
-            "fitted_on": sorted({document_print(i) for i in fitted_on})}
-    write_atomically(folder / "ranker.json", lambda f: f.write(json.dumps(kept).encode()))
+    checked_trees(text)
+    kept = RankerFile(names=tuple(NAMES), sha256=hashlib.sha256(text).hexdigest(), calibration=calibration,
+                      fitted_on=tuple(sorted({document_print(i) for i in fitted_on})))
+    name = trees_name(kept.sha256)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=_WAIT):
+            write_atomically(folder / name, lambda f: f.write(text))
+            write_atomically(folder / RANKER, lambda f: f.write(kept.model_dump_json().encode()))
+            for path in [*folder.iterdir()]:
+                if path.name != name and _REPLACED.fullmatch(path.name): path.unlink(missing_ok=True)
+    except Timeout:
+        raise InputError(f"Another process saves a ranker in {folder}.", "Wait for it, or stop it.") from None
 
 # %% ../../nbs/43_fitting.ipynb #c024
 MIN_QUERIES = 100  # below it there is too little to learn from
@@ -240,7 +256,7 @@ def fit_corpus(corpus: Corpus,
                queries: Sequence[EvalSample] | None = None,  # None: `training_queries` of the corpus
                progress: bool = True,  # show progress bars
                **parameters: Any,  # for `fit_ranker`
-               ) -> dict[str, Any]:  # what was compared: queries, nDCG@10 before and after on the judged fold, whether it was kept
+               ) -> dict[str, Any]:  # queries, the ranker in use, nDCG@10 before and after, whether it was kept
     "Fit a ranker on a corpus' own citations, and keep it in the corpus' folder where it is better than the one in use."
     queries = list(queries) if queries is not None else training_queries(corpus)
     if len(queries) < MIN_QUERIES:
@@ -248,14 +264,23 @@ def fit_corpus(corpus: Corpus,
                          "Add papers with references, or keep the shipped ranker.")
     blocks = make_blocks(corpus, queries, progress=progress)
     judged = [b for b in blocks if fold_of(b.query.citing_id) == JUDGED]
+    rest = [b for b in blocks if fold_of(b.query.citing_id) != JUDGED]
+    if not judged or not rest:
+        lacks = "learn from" if judged else "judge by"
+        raise InputError(f"{corpus.folder} makes its queries of too few documents: none is left to {lacks}.",
+                         "Add papers with references, or keep the shipped ranker.")
     current = load_ranker(corpus)
     def before(block: Block) -> float: return ndcg(block, current.score(block.values) if current else block.values[:, NAMES.index("rrf")])
-    rest = [b for b in blocks if fold_of(b.query.citing_id) != JUDGED]
     candidate = fit_ranker(rest, **parameters)
-    report = {"queries": len(queries), "judged": len(judged), "before": float(np.mean([before(b) for b in judged])),
-              "after": float(np.mean([ndcg(b, candidate.predict(b.values)) for b in judged]))}
+    def after(block: Block) -> float:
+        return ndcg(block, candidate.predict(block.values) if len(block.values) else np.zeros(0))
+    against = "fused" if current is None else "own" if current.folder == own_ranker(corpus) else "shipped"
+    report: dict[str, Any] = {"queries": len(queries), "judged": len(judged), "against": against,
+                              "before": float(np.mean([before(b) for b in judged])),
+              "after": float(np.mean([after(b) for b in judged]))}
     report["kept"] = report["after"] > report["before"]
     if report["kept"]:
         parts, scores = out_of_fold(blocks, **parameters)
-        save_ranker(corpus.folder / "ranker", fit_ranker(blocks, **parameters), fit_calibration(parts, scores), [q.citing_id for q in queries])
+        save_ranker(own_ranker(corpus), fit_ranker(blocks, **parameters), fit_calibration(parts, scores),
+                    [q.citing_id for q in queries])
     return report
