@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
+from .agents.llm import one_line, visible
 from .cards import as_html
 from .schema import PipelineState
 from .settings import CiterecError, InputError
@@ -49,7 +50,7 @@ def _draw(inner: str) -> str: return f'<div class="citerec-app">{_STYLE}{inner}<
 
 def _seconds(seconds: float) -> str: return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
-def _words(words: str) -> str: return f'<span class="citerec-words">{escape(words)}</span>'
+def _words(words: str) -> str: return f'<span class="citerec-words">{escape(one_line(words))}</span>'
 
 def _line(agent: str, middle: str, seconds: str = "") -> str:
     return (f'<li><span class="citerec-agent">{escape(agent)}</span>{middle}'
@@ -63,7 +64,7 @@ def _progress(events: "list[AgentEvent]",  # so far
     if waiting: lines.append(_line("…", _words(waiting)))
     return _draw(f'<ul class="citerec-agents" role="status">{"".join(lines)}</ul>')
 
-def _error(sentence: str) -> str: return _draw(f'<p class="citerec-error" role="alert">{escape(sentence)}</p>')
+def _error(sentence: str) -> str: return _draw(f'<p class="citerec-error" role="alert">{escape(one_line(sentence))}</p>')
 
 # %% ../nbs/51_widget.ipynb #c008
 def _latency(share: float) -> str:
@@ -77,7 +78,7 @@ def _details(events: "list[AgentEvent]") -> str:
     return _draw('<details class="citerec-debug"><summary>Details of the run</summary>'
                  f'<ul class="citerec-agents">{"".join(bars)}</ul>'
                  '<pre tabindex="0" role="region" aria-label="State as JSON">'
-                 f'{escape(events[-1].state.model_dump_json(indent=1))}</pre></details>')
+                 f'{escape(visible(events[-1].state.model_dump_json(indent=1)))}</pre></details>')
 
 # %% ../nbs/51_widget.ipynb #c012
 _log = logging.getLogger(__name__)
