@@ -18,6 +18,14 @@ if TYPE_CHECKING:  # for editors and type checkers, which run nothing
 # %% ../nbs/32_package.ipynb #c004
 __version__ = "0.1.0"
 
+# %% ../nbs/32_package.ipynb #c004b
+import os
+import sys
+
+_CHOSEN = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")  # variables by which users choose how threads wait
+_threads_spin = "torch" in sys.modules and not any(name in os.environ for name in _CHOSEN)  # they do, and it cannot be changed any more
+if not _threads_spin and not any(name in os.environ for name in _CHOSEN): os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+
 # %% ../nbs/32_package.ipynb #c006
 _homes = {
     "load": "recommender",
