@@ -213,28 +213,31 @@ def _written_array(value: np.ndarray) -> dict[str, Any]:
 Array = Annotated[np.ndarray, BeforeValidator(_read_array), PlainSerializer(_written_array), WithJsonSchema({"type": "object"})]
 
 class Evidence(Record):
-    "What points to each candidate of one run."
+    "What points to each candidate of one run, as the indexes and the graph gave it."
     model_config = ConfigDict(arbitrary_types_allowed=True)
     rows: Array  # shape (candidates,), ascending: rows of the corpus
-    values: Array  # shape (candidates, signals), columns as in `citerec.data.signals.NAMES`; NaN: unknown
+    values: Array  # shape (candidates, signals), columns as in `citerec.data.signals.SIGNALS`; NaN: unknown
+    by_variant: Array  # shape (candidates, variants, 4): meaning, words, citing sentences, votes for each variant of the text
     found_by: dict[str, Array]  # family of signals -> shape (candidates,): whether it led to the candidate
-    claims: Array  # shape (candidates,): the claim each candidate fits best; -1: the text as a whole
+    voters: Array  # rows of papers that vote for what they cite
+    nearness: Array  # shape (voters, 3 + variants): how near they are by meaning, words, first sentence, each variant; 0: not near
     sentences: Array  # shape (candidates,): the citing sentence most like the text, by its place among the corpus' contexts; -1: none
     likeness: Array  # shape (candidates,): cosine of that sentence with the text; 0: none
-    similar: Array  # shape (candidates,): citing sentences like the text
-    neighbours: Array  # rows of the papers with references that are closest in meaning, closest first
+    similar: Array  # shape (candidates,): how many citing sentences are like the text
 
     @model_validator(mode="after")
     def _aligned(self):
         n = len(self.rows)
-        columns = [self.values, self.claims, self.sentences, self.likeness, self.similar, *self.found_by.values()]
+        columns = [self.values, self.by_variant, self.sentences, self.likeness, self.similar, *self.found_by.values()]
         if any(len(column) != n for column in columns): raise ValueError("a column of the evidence has another length")
+        if len(self.voters) != len(self.nearness): raise ValueError("each voter needs its nearness")
         return self
 
     def __len__(self) -> int: return len(self.rows)
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Evidence) and self.model_dump() == other.model_dump()
-    def __repr__(self) -> str: return f"Evidence({len(self)} candidates, {self.values.shape[-1]} signals)"
+    def __repr__(self) -> str:
+        return f"Evidence({len(self)} candidates, {self.values.shape[-1]} signals, {self.by_variant.shape[1]} variants of the text)"
     __str__ = __repr__
 
 # %% ../nbs/00_schema.ipynb #c030
