@@ -13,7 +13,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +87,7 @@ def check_files(folder: Path,  # a model's folder
 
 # %% ../../nbs/14_embedding.ipynb #c008
 _TOKENS = 2048  # tokens a batch: more does not run faster on a CPU, and needs more memory
-_STEP = 16  # lengths of rows are multiples of this: code is made for every length anew, which costs more than padding
+_STEPS = {16: 16, 32: 8}  # bits -> lengths of rows are multiples of this; in 16 bits code is made for every length anew, which costs more than padding
 _FILLED = .8  # least share of a row that is text: padding costs as much as words do
 _OWN_BATCHES = 16  # batches given to the encoder at a time: it sorts them by tokens, and the more it sees, the fuller its own are
 
@@ -174,10 +173,11 @@ class BertEncoder:
         "Embed texts."
         import torch
         encoded = [e.ids for e in self.tokenizer.encode_batch(list(texts))]
+        step = _STEPS[self.bits]
         order, out, start = sorted(range(len(texts)), key=lambda i: -len(encoded[i])), np.zeros((len(texts), self.dim), dtype=np.float32), 0
         while start < len(order):
             longest = len(encoded[order[start]])
-            width = min(-(-longest // _STEP) * _STEP, self.positions)
+            width = min(-(-longest // step) * step, self.positions)
             rows = [i for i in order[start : start + max(1, _TOKENS // width)] if len(encoded[i]) >= _FILLED * longest]
             ids = torch.tensor([encoded[i] + [0] * (width - len(encoded[i])) for i in rows], device=self.device)
             mask = torch.tensor([[True] * len(encoded[i]) + [False] * (width - len(encoded[i])) for i in rows], device=self.device)
@@ -195,6 +195,7 @@ def load_sentence_transformer(folder: Path,  # a model's folder
     transformers.utils.logging.disable_progress_bar()
     return SentenceTransformer(str(folder), device=device, local_files_only=True, model_kwargs={"use_safetensors": True})
 
+_REMEMBERED = 256  # queries whose vectors are kept: those of several paragraphs
 _setting_threads = threading.Lock()
 
 @contextlib.contextmanager
@@ -221,7 +222,8 @@ class Embedder:
         self.name, self.batch_size, self.device, self.trusted = name, batch_size, device, trusted
         self.card = MODEL_CARDS.get(name, ModelCard())
         self._expected = sha256 or self.card.sha256
-        self._cached_query = lru_cache(maxsize=64)(self._embed_query)
+        self._queries: dict[str, np.ndarray] = {}  # vectors of the queries that were asked last, the oldest first
+        self._remembering = threading.Lock()
 
     @made_once
     def sha256(self) -> str:
@@ -264,14 +266,28 @@ class Embedder:
                 bar.update(len(rows))
         return out
 
-    def _embed_query(self, text: str) -> np.ndarray:
-        with _few_threads(): return self.embed([self.card.query_instruction + text])[0]
+    def _of_queries(self, texts: Sequence[str]) -> list[np.ndarray]:
+        "Vectors of queries: remembered, or embedded together."
+        with self._remembering: found = {text: self._queries[text] for text in texts if text in self._queries}
+        if new := [text for text in dict.fromkeys(texts) if text not in found]:
+            with _few_threads(): found |= zip(new, self.embed([self.card.query_instruction + text for text in new]), strict=True)
+        with self._remembering:
+            for text in found: self._queries.pop(text, None)
+            self._queries |= found  # behind those that were asked before
+            for text in list(self._queries)[:-_REMEMBERED]: del self._queries[text]
+        return [found[text] for text in texts]
 
     def embed_query(self,
                     text: str,
                     ) -> np.ndarray:  # float32, shape (dim,), length 1
         "Embed a query, with the model's instruction for queries where it has one."
-        return self._cached_query(text)
+        return self._of_queries([text])[0]
+
+    def embed_queries(self,
+                      texts: Sequence[str],
+                      ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
+        "Embed several queries at once; those that were asked before are remembered."
+        return np.stack(self._of_queries(texts)) if texts else np.zeros((0, self.dim), dtype=np.float32)
 
 # %% ../../nbs/14_embedding.ipynb #c023
 PART = 1024  # papers a part: less than a minute of work on two cores
