@@ -10,6 +10,7 @@ __all__ = ['Agent', 'Fallback', 'T', 'TRANSIENT', 'AGENTS', 'fallbacks', 'in_thr
 import asyncio
 import contextlib
 import contextvars
+import logging
 import os
 import queue
 import sqlite3
@@ -30,9 +31,10 @@ from .agents.reranking import RerankingAgent, load_cross_encoder, load_ranker
 from .agents.retrieval import RetrievalAgent
 from .agents.synthesis import SynthesisAgent, recommend
 from .data.corpus import Corpus
+from .data.signals import as_it_is
 from .files import made_once
 from .schema import AgentFailure, GroundedPaper, PipelineState, QueryAnalysis, RankedPaper, Record
-from .settings import CiterecError, InputError, ServiceError, Settings, explain, load_settings
+from .settings import CiterecError, InputError, ModelError, ServiceError, Settings, explain, load_settings
 
 # %% ../nbs/30_pipeline.ipynb #c005
 Agent = Callable[[PipelineState], dict[str, Any]]  # state -> the part of it that the agent writes
@@ -60,7 +62,8 @@ def fallbacks(corpus: Corpus,
               ) -> dict[str, tuple[Fallback, ...]]:  # agent -> its fallbacks, the best first
     "What takes the place of each agent when it fails."
     def unread(s: PipelineState) -> dict[str, Any]:
-        return {"query_analysis": QueryAnalysis(topic_keywords=(), expanded_query=s.user_text, confidence=0)}
+        plain = as_it_is(s.user_text)
+        return {"prepared": plain, "query_analysis": QueryAnalysis(topic_keywords=(), expanded_query=plain.body, confidence=0)}
     return {
         "query": (("your text as it is, without keywords and intent", unread),),
         "retrieval": (("the words of your text alone (BM25)", retrieval.words_only),
@@ -149,6 +152,10 @@ AGENTS = ("query", "retrieval", "expansion", "reranking", "grounding", "synthesi
 _PRODUCES = {"query": "query_analysis", "retrieval": "retrieval_candidates", "expansion": "expanded_candidates", "reranking": "reranked_candidates",
              "grounding": "grounded_candidates", "synthesis": "final_recommendations"}
 
+_READS = {"query": "user_text", "retrieval": "query_analysis", "expansion": "retrieval_candidates", "reranking": "evidence",
+          "grounding": "reranked_candidates", "synthesis": "grounded_candidates"}  # what each agent works on
+_logger = logging.getLogger("citerec")
+
 _OWNER_ONLY = 0o600  # mode of a file that holds drafts
 
 class AgentEvent(Record):
@@ -160,9 +167,24 @@ class AgentEvent(Record):
     failure: AgentFailure | None = None
     state: PipelineState
 
+    def __repr__(self) -> str: return f"AgentEvent({self.agent}: {self.words}, {self.seconds:.3f} s)"
+    __str__ = __repr__
+
+def _count(value: Any) -> int:
+    "How much a part of the state holds: characters, queries, candidates."
+    return 1 + len(value.sub_queries) if isinstance(value, QueryAnalysis) else len(value or ()) if value is not None else 0
+
 def _size(state: PipelineState, agent: str) -> int:
     produced = getattr(state, _PRODUCES[agent])
     return len(produced.topic_keywords) if isinstance(produced, QueryAnalysis) else len(produced or ())
+
+def _spent(state: PipelineState, agent: str) -> dict[str, Any]:
+    "Tokens and cost of an agent that has asked a language model."
+    calls = [c for c in state.metadata.get("llm", {}).get("calls", []) if c.get("agent") == agent]
+    if not calls: return {"tokens": 0, "cost": 0.0}
+    costs = [c.get("cost") for c in calls]
+    return {"tokens": sum((c.get("prompt_tokens") or 0) + (c.get("completion_tokens") or 0) for c in calls),
+            "cost": None if None in costs else sum(costs)}
 
 def _step(name: str, agent: Agent, state: PipelineState) -> PipelineState:
     "The state after an agent; raises `TypeError` where the agent returned something else than its part of the state."
@@ -175,8 +197,10 @@ def _words(state: PipelineState, agent: str) -> str:
     n = _size(state, agent)
     if agent == "query" and state.query_analysis:
         return f"{state.query_analysis.citation_intent.value}: {', '.join(state.query_analysis.topic_keywords[:4]) or 'no keywords'}"
-    return {"retrieval": f"{n} candidates by meaning and words", "expansion": f"{n} candidates with the citation graph", "reranking": f"{n} candidates in order",
-            "grounding": f"{n} papers quoted and justified", "synthesis": f"{n} recommendations"}.get(agent, f"{n}")
+    asked, more = len(state.query_analysis.sub_queries) if state.query_analysis else 0, n - len(state.retrieval_candidates)
+    return {"retrieval": f"{n} candidates by meaning and words{f', asked for {asked} claims' if asked > 1 else ''}",
+            "expansion": f"{more} more through citations", "grounding": f"{n} papers quoted and justified", "synthesis": f"{n} recommendations",
+            "reranking": f"{len(state.evidence) if state.evidence is not None else n} candidates weighed"}.get(agent, f"{n}")
 
 class Pipeline:
     "The agents as a LangGraph graph."
@@ -203,9 +227,10 @@ class Pipeline:
     @made_once
     def _reranking(self) -> RerankingAgent:
         "Made when first used: loading a cross-encoder may fail, and then fails as that agent."
-        name = self.settings.reranker
-        return RerankingAgent(self.corpus, self.settings, load_ranker(self.corpus), load_cross_encoder(name, self.settings.device) if name else None,
-                              self._llm("reranking"))
+        name, encoder, missing = self.settings.reranker, None, ""
+        try: encoder = load_cross_encoder(name, self.settings.device) if name else None
+        except ModelError as e: missing = str(e)
+        return RerankingAgent(self.corpus, self.settings, load_ranker(self.corpus), encoder, self._llm("reranking"), missing)
 
     def _rerank(self, state: PipelineState) -> dict[str, Any]: return self._reranking(state)
 
@@ -231,7 +256,10 @@ class Pipeline:
             except InputError: raise
             except Exception as e: done = await self._fall_back(name, state, e, limit)
             failed = len(done.errors) > len(state.errors)  # an agent may have fallen back by itself, and says so
-            report = {"seconds": round(time.perf_counter() - begun, 4), "size": _size(done, name), "retries": tries, "failed": failed}
+            report = {"seconds": round(time.perf_counter() - begun, 4), "input": _count(getattr(state, _READS[name])), "size": _size(done, name),
+                      "retries": tries, "failed": failed, **_spent(done, name)}
+            _logger.info("%s: from %d to %d in %.3f s, %d retries, %d tokens%s", name, report["input"], report["size"], report["seconds"], tries,
+                         report["tokens"], ", failed" if failed else "")
             metadata = {**done.metadata, "agents": {**state.metadata.get("agents", {}), name: report},
                         "notes": list(dict.fromkeys([*self.corpus.notes, *self.notes]))}
             done = done.model_copy(update={"timestamps": {**state.timestamps, name: datetime.now(UTC)}, "metadata": metadata})

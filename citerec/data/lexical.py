@@ -64,7 +64,7 @@ class LexicalIndex:
             scores = self._bm25.scores
             if scores["num_docs"] != max(self.size, 1) or not scores["indptr"][-1] == len(scores["data"]) == len(scores["indices"]):
                 raise ValueError("its files do not fit together")
-        self._scores = lru_cache(maxsize=8)(self._score)  # several agents ask for the same words
+        self._scores = lru_cache(maxsize=32)(self._score)  # a text and its claims, asked for by several agents
 
     @classmethod
     def build(cls,

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['DEPTH', 'Answers', 'SYSTEMS', 'LEAST', 'falling', 'run_lines', 'read_run', 'query_set', 'fingerprint_of',
-           'differences', 'RunFile', 'RankerSystem', 'PipelineSystem', 'make_system', 'Experiment', 'answer',
-           'learned_from', 'experiment', 'criteria']
+           'differences', 'RunFile', 'Gathering', 'RankerSystem', 'PipelineSystem', 'make_system', 'Experiment',
+           'answer', 'learned_from', 'experiment', 'criteria']
 
 # %% ../../nbs/42_experiment.ipynb #c003
 import contextlib
@@ -28,10 +28,10 @@ from .. import __version__
 from ..agents.expansion import ExpansionAgent
 from ..agents.query import QueryAgent
 from ..agents.reranking import READ, document_print, fused_scores, load_cross_encoder, load_ranker
-from ..agents.retrieval import RetrievalAgent, fuse
+from ..agents.retrieval import RetrievalAgent, queries_in
 from ..data.corpus import Corpus
 from ..data.lexical import stems
-from ..data.signals import gather
+from ..data.signals import features, fuse, without_families, year_of_draft
 from .benchmark import System, filter_of
 from .metrics import METRICS, bootstrap_interval, holm, permutation_test, recall_ceiling, score_run
 from ..files import write_atomically
@@ -233,20 +233,36 @@ def _rrf(corpus: Corpus, settings: Settings) -> System:
         return [(corpus.ids[r], s) for r, s in list(fuse([rows.tolist() for rows in lists], settings.rrf_k).items())[:k]]
     return search
 
+class Gathering:
+    "Agents 1 to 3: what points to each candidate of a text."
+    def __init__(self,
+                 corpus: Corpus,
+                 settings: Settings | None = None,  # None: from the environment
+                 ):
+        settings = settings or load_settings()
+        self.steps: list[Callable[[PipelineState], dict[str, Any]]] = [
+            QueryAgent(corpus, settings.max_text_chars), RetrievalAgent(corpus, settings), ExpansionAgent(corpus, settings)]
+
+    def __call__(self,
+                 text: str,
+                 filters: SearchFilter,
+                 ) -> PipelineState:
+        "The state after agent 3."
+        state = PipelineState(user_text=text, filters=filters)
+        for step in self.steps: state = state.model_copy(update=step(state))
+        return state
+
 def _agents(corpus: Corpus, settings: Settings, cross_encoder: bool) -> System:
     "Agents 1 to 3 in fused order, the tail filled up with what retrieval found further down."
-    deep = settings.model_copy(update={"retrieval_k": DEPTH})
-    steps: list[Callable[[PipelineState], dict[str, Any]]] = [QueryAgent(corpus, settings.max_text_chars), RetrievalAgent(corpus, deep),
-                                                              ExpansionAgent(corpus, settings)]
+    gathering = Gathering(corpus, settings.model_copy(update={"retrieval_k": DEPTH}))
     encoder = load_cross_encoder(CROSS_ENCODER, settings.device) if cross_encoder else None
     def search(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
-        state = PipelineState(user_text=text, filters=filters)
-        for step in steps: state = state.model_copy(update=step(state))
+        state = gathering(text, filters)
         candidates = state.expanded_candidates
         scores = fused_scores(candidates, settings.rrf_k)
         if encoder and len(scores):
             leading = np.argsort(-scores, kind="stable")[:READ]
-            logits = encoder(text, [f"{candidates[i].title}. {candidates[i].abstract}" for i in leading])
+            logits = encoder(queries_in(state).body, [f"{candidates[i].title}. {candidates[i].abstract}" for i in leading])
             for rank, i in enumerate(leading[np.argsort(-logits, kind="stable")], 1): scores[i] += 1 / (settings.rrf_k + rank)
         return [(candidates[i].paper_id, float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
     return search
@@ -256,17 +272,21 @@ class RankerSystem:
     def __init__(self,
                  corpus: Corpus,
                  without: Sequence[str] = (),  # families of `citerec.data.signals.FAMILIES`
+                 settings: Settings | None = None,  # None: from the environment
                  ):
         found = load_ranker(corpus)
         if found is None:
             raise InputError(f"There is no ranker for {corpus.folder}: {corpus.notes[-1]}",
                              "Correct that, or compare other systems.")
         self.corpus, self.ranker, self.without, self.fitted_on = corpus, found, without, found.fitted_on
+        self._gathering = Gathering(corpus, settings)
 
     def __call__(self, text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
-        found = gather(self.corpus, text, filters, self.without)
-        scores = self.ranker.score(found.values)
-        return [(self.corpus.ids[found.rows[i]], float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
+        state = self._gathering(text, filters)
+        assert state.evidence is not None
+        evidence = without_families(state.evidence, self.without)
+        scores = self.ranker.score(features(evidence, queries_in(state), year_of_draft(state.filters)))
+        return [(self.corpus.ids[evidence.rows[i]], float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
 
 class PipelineSystem:
     "The pipeline, asked for its whole order; what comes after the order is left out."
@@ -300,12 +320,12 @@ class PipelineSystem:
 
 SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
     "rank_bm25": _rank_bm25, "bm25": _bm25, "dense": _dense, "rrf": _rrf, "expansion": lambda c, s: _agents(c, s, False),
-    "cross_encoder": lambda c, s: _agents(c, s, True), "ranker": lambda c, s: RankerSystem(c), "pipeline": PipelineSystem,
+    "cross_encoder": lambda c, s: _agents(c, s, True), "ranker": lambda c, s: RankerSystem(c, (), s), "pipeline": PipelineSystem,
     "pipeline_without_query": lambda c, s: PipelineSystem(c, s, ["query"]), "pipeline_without_expansion": lambda c, s: PipelineSystem(c, s, ["expansion"]),
     "pipeline_without_reranking": lambda c, s: PipelineSystem(c, s, ["reranking"]),
     "offline": lambda c, s: PipelineSystem(c, s, llm="offline"), "llm_query": lambda c, s: PipelineSystem(c, s, llm_query=True, llm_rerank=False),
     "llm_rerank": lambda c, s: PipelineSystem(c, s, llm_query=False, llm_rerank=True), "llm_both": lambda c, s: PipelineSystem(c, s, llm_query=True, llm_rerank=True),
-    "ranker_without_contexts": lambda c, s: RankerSystem(c, ["context"]), "ranker_without_graph": lambda c, s: RankerSystem(c, ["graph"]),
+    "ranker_without_contexts": lambda c, s: RankerSystem(c, ["context"], s), "ranker_without_graph": lambda c, s: RankerSystem(c, ["graph"], s),
 }
 
 _SEARCH = ("max_text_chars", "retrieval_depth", "rrf_k")
@@ -313,7 +333,8 @@ _GRAPH = (*_SEARCH, "expansion_seeds", "max_expansion")
 _PIPELINE = (*_GRAPH, "retrieval_k", "reranker", "llm")
 # matter where a language model is asked
 _ASKED = ("llm_base_url", "llm_model", "llm_mode", "llm_seed", "llm_query", "llm_rerank")
-_USES = {"rrf": _SEARCH, "expansion": _GRAPH, "cross_encoder": _GRAPH}  # settings that change a system's answers
+_USES = {"rrf": _SEARCH, "expansion": _GRAPH, "cross_encoder": _GRAPH, "ranker": (*_GRAPH, "retrieval_k"),
+         "ranker_without_contexts": (*_GRAPH, "retrieval_k"), "ranker_without_graph": (*_GRAPH, "retrieval_k")}  # settings that change a system's answers
 
 def _short_print(value: object) -> str: return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
