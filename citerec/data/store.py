@@ -305,6 +305,12 @@ class Store:
         return [i for (i,) in self._rows(f"SELECT paper_id FROM papers WHERE paper_id IN ({','.join('?' * len(ids))}) OR lower(doi) IN ({','.join('?' * len(dois))})"
                                          " OR arxiv_id = ? ORDER BY row", [*ids, *dois, arxiv or ""])]
 
+    def titled(self,
+               title: str,
+               ) -> list[str]:  # ids of papers
+        "Papers with exactly this title, letters of English in either case."
+        return [i for (i,) in self._rows("SELECT paper_id FROM papers WHERE title = ? COLLATE NOCASE ORDER BY row", (title.strip(),))]
+
     def chunks(self) -> list[tuple[str, int, str]]:  # id, row of the paper, text
         "All passages of full texts in the order of their papers."
         found = self._rows("SELECT paper_id, row, chunk_texts FROM papers WHERE chunk_texts != '[]' ORDER BY row")
