@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['unescape', 'find_doi', 'find_arxiv_id', 'mended', 'plain_text', 'clean_year', 'dig', 'dig_list', 'whole_number',
-           'records_sha256', 'make_paper', 'PaperSource', 'same_paper']
+           'records_sha256', 'make_paper', 'of_kind', 'best_text', 'clean_paper', 'PaperSource', 'same_paper']
 
 # %% ../../nbs/09_cleaning.ipynb #c003
 import hashlib
@@ -137,7 +137,9 @@ def records_sha256(*records: Iterable[Record],
     digest = hashlib.sha256()
     for group in records:
         digest.update(b"\0")
-        for record in group: digest.update(record.model_dump_json().encode() + b"\n")
+        for record in group:
+            usual = getattr(record, "text_kind", None) == "abstract"  # fingerprints are older than the field
+            digest.update(record.model_dump_json(exclude={"text_kind"} if usual else None).encode() + b"\n")
     return digest.hexdigest()
 
 def make_paper(**fields: Any,  # of `Paper`
@@ -145,6 +147,28 @@ def make_paper(**fields: Any,  # of `Paper`
     "A paper of fields that come from elsewhere."
     try: return Paper(**fields)
     except ValidationError: return None
+
+# %% ../../nbs/09_cleaning.ipynb #c014b
+def of_kind(paper: Paper,
+            text_kind: str,  # what its source says of all its papers
+            ) -> Paper:
+    "A paper that says what its text is, where it did not yet."
+    return paper if "text_kind" in paper.model_fields_set else paper.model_copy(update={"text_kind": text_kind})
+
+def best_text(*papers: Paper,  # records of one paper, the preferred first; at least one
+              ) -> dict[str, str]:  # `abstract` and `text_kind`
+    "The first abstract that there is, else the first summary, with its kind."
+    texts = [p for p in papers if p.abstract]
+    best = next((p for p in texts if p.text_kind == "abstract"), texts[0] if texts else papers[0])
+    return {"abstract": best.abstract, "text_kind": best.text_kind}
+
+def clean_paper(paper: Paper,
+                ) -> Paper:  # the same where there is nothing to clean
+    "A paper without markup, entities and mojibake in its title, abstract, venue, names and concepts."
+    clean: dict[str, Any] = {"title": plain_text(paper.title) or paper.title, "abstract": plain_text(paper.abstract), "venue": plain_text(paper.venue) or None,
+                             "authors": tuple(map(plain_text, paper.authors)), "concepts": tuple(map(plain_text, paper.concepts))}
+    changed = {name: value for name, value in clean.items() if value != getattr(paper, name)}
+    return paper.model_copy(update=changed) if changed else paper
 
 # %% ../../nbs/09_cleaning.ipynb #c016
 class PaperSource:

@@ -35,6 +35,7 @@ from tqdm.auto import tqdm
 
 import citerec.schema
 from .chunks import ChunkIndex, cut_all
+from .cleaning import clean_paper, of_kind
 from .embedding import PART, Embedder, read_vectors, write_vectors
 from .graph import Graph
 from .identity import title_key
@@ -52,7 +53,8 @@ T = TypeVar("T")
 _BATCH = 2000  # records a transaction
 _WAIT = 30  # seconds to wait for another process that builds in the same folder
 PAGES = "pages"  # folder of what services answered: what was paid for is never cleared away
-_SAME, _SAMPLED = .95, 20  # least cosine between a ready vector and the model's own, to be of one model (8-bit copies: .99); rows compared
+_SAMPLED = 20  # ready vectors that are compared with the model's own
+_SAME, _NEAR = .95, .8  # least cosine with the model's own: of the median, to be of one model (8-bit copies: .99); of each, since a text may have been cleaned
 _DATABASE = ("corpus.db", "corpus.db-wal", "corpus.db-shm", "corpus.db-journal")
 
 def _batches(records: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
@@ -61,7 +63,7 @@ def _batches(records: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
 
 def _take_papers(store: Store, source: Source, model: str, progress: bool) -> None:
     "Papers that are not in the store yet, in the source's order, their full texts cut into passages that the model can read."
-    found = itertools.islice(source.papers(), len(store), None)
+    found = (of_kind(p, source.text_kind) for p in itertools.islice(source.papers(), len(store), None))
     new = (p.model_copy(update={"chunk_texts": cut_all(p.chunk_texts, model)}) if p.chunk_texts else p for p in found)
     for batch in _batches(tqdm(new, desc="papers", unit="paper", initial=len(store), disable=not progress)):
         with store.batch(): store.add_papers(batch)
@@ -108,7 +110,7 @@ def _ready_vectors(path: Path, store: Store, embedder: Embedder) -> np.ndarray:
     own = embedder.embed([store.texts(row, row + 1)[0] for row in rows])
     given = np.asarray(vectors[rows], dtype=np.float32)
     cosines = (own * given).sum(1) / np.linalg.norm(given, axis=1)
-    if not (near := cosines >= _SAME).all():
+    if len(rows) and not ((near := cosines >= (_NEAR if np.median(cosines) >= _SAME else _SAME)).all()):
         raise InputError(f"The vector in row {rows[int(np.argmin(near))]} of {path} is not what {embedder.name} makes of that paper.",
                          "Check the order of the rows and the model, or leave the file out to embed the papers.")
     return vectors
@@ -194,7 +196,7 @@ def _build(source: Source, folder: Path, embedder: Embedder, progress: bool) -> 
         ready = _ready_vectors(source.vectors, store, embedder) if source.vectors else None
         sums = _make_parts(store, folder, embedder, progress, ready, _kept_in(store), done)
         about, passages = describe(source), len(store.chunks())
-        manifest = {"schema_version": SCHEMA_VERSION, "source": source.name, "text_kind": source.text_kind,
+        manifest = {"schema_version": SCHEMA_VERSION, "source": source.name, "text_kind": "summary" if store.summaries else "abstract",
                     "fetched": about.pop("fetched", None) or datetime.now(UTC).date().isoformat(), "about": about,
                     "fingerprint": fingerprint, "model": embedder.name, "model_sha256": embedder.sha256,
                     "counts": store.counts() | {"edges_outside": int(store.get_meta("edges_outside") or 0)} | ({"chunks": passages} if passages else {})}
@@ -589,7 +591,8 @@ class Corpus:
         return f"Corpus({str(self.folder)!r}: {counts['papers']:,} papers, {counts['edges']:,} citations, {counts['contexts']:,} citing contexts)"
 
     def _repr_html_(self) -> str:
-        counts, years = self.manifest["counts"], [year for year in self.columns.years if year]
+        counts, years = self.manifest["counts"], []
+        with contextlib.suppress(Exception): years = [year for year in self.columns.years if year]  # a closed or damaged corpus is drawn, too
         facts = {"papers": f"{counts['papers']:,}", "years": f"{min(years)} to {max(years)}" if years else "unknown", "citations": f"{counts['edges']:,}",
                  "citing sentences": f"{counts['contexts']:,}", "model": self.manifest["model"], "texts": f"{self.text_kind}s", "source": self.manifest["source"],
                  "fetched": self.manifest["fetched"]}
@@ -697,8 +700,16 @@ class Corpus:
 
     @property
     def text_kind(self) -> str:
-        "What stands in a paper's `abstract`: \"abstract\", or \"summary\" where the corpus' makers wrote it themselves."
+        "What stands in the papers' `abstract`: \"abstract\", or \"summary\" where the corpus' makers wrote some or all of them."
         return self.manifest["text_kind"]
+
+    def text_kind_of(self,
+                     paper_id: str,
+                     ) -> str:  # "abstract" or "summary"
+        "Whose words a paper's text is: the authors' or the corpus' makers'."
+        summaries = self.store.summaries
+        if not summaries: return self.text_kind  # of all papers, in a corpus of before
+        return "summary" if paper_id in summaries else "abstract"
 
     def row(self,
             paper_id: str,
@@ -711,7 +722,9 @@ class Corpus:
                paper_ids: Sequence[str],
                ) -> list[Paper]:  # in the order of the ids
         "Look papers up; raises `CorpusError` for an id that the corpus does not hold."
-        return self.store.papers(paper_ids)
+        found = self.store.papers(paper_ids)
+        if self.store.summaries or self.text_kind == "abstract": return found
+        return [p.model_copy(update={"text_kind": self.text_kind}) for p in found]
 
     def briefs(self,
                paper_ids: Sequence[str],
@@ -806,7 +819,7 @@ class _Stored:
     def fingerprint(self) -> str: return hashlib.sha256(" ".join([self.corpus.manifest["fingerprint"], *sorted(self.without)]).encode()).hexdigest()
     def papers(self) -> Iterator[Paper]:
         for ids in _batches(i for i in self.corpus.ids if i not in self.without):
-            for paper in self.corpus.papers(ids):  # a count that was made of the corpus' own citations is made again
+            for paper in map(clean_paper, self.corpus.papers(ids)):  # a count that was made of the corpus' own citations is made again
                 own = paper.citation_count == paper.cited_by_count
                 yield paper.model_copy(update={"cited_by_count": 0} | ({"citation_count": None} if own else {}))
 
