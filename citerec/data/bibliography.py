@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .cleaning import PaperSource, clean_year, find_arxiv_id, find_doi, plain_text, same_paper
+from .cleaning import PaperSource, best_text, clean_year, find_arxiv_id, find_doi, plain_text, same_paper
 from .identity import normal_arxiv_id, title_key
 from ..schema import Paper
 from ..settings import InputError
@@ -201,7 +201,8 @@ def _paper(entry: _Entry) -> tuple[Paper, list[str]]:
     if not doi and not arxiv: odd.append("no DOI or arXiv id")
     key = re.sub(r"\s+", "", entry.key)[:150] or hashlib.sha256(title_key(fields["title"]).encode()).hexdigest()[:12]
     paper = Paper(paper_id=f"doi:{doi}"[:200] if doi else f"arxiv:{arxiv}" if arxiv else f"bib:{key}", title=plain_text(fields["title"]), year=year, doi=doi,
-                  arxiv_id=arxiv, abstract=plain_text(fields.get("abstract", "")), authors=entry.authors, source=f"bib:{entry.file}",
+                  arxiv_id=arxiv, abstract=plain_text(fields.get("abstract", "")), authors=tuple(a for name in entry.authors if (a := plain_text(name))),
+                  source=f"bib:{entry.file}",
                   venue=next((v for name in ("journal", "journaltitle", "booktitle", "publisher") if (v := plain_text(fields.get(name, "")))), None),
                   concepts=tuple(dict.fromkeys(k for part in re.split(r"[;,]", fields.get("keywords", "")) if (k := plain_text(part)))))
     return paper, odd
@@ -230,8 +231,8 @@ class _Known:
 
 def _filled(first: Paper, second: Paper) -> Paper:
     "The first record, its gaps filled from the second."
-    return first.model_copy(update={name: getattr(second, name) for name in ("abstract", "year", "doi", "arxiv_id", "authors", "concepts", "venue")
-                                    if not getattr(first, name) and getattr(second, name)})
+    gaps = {name: getattr(second, name) for name in ("year", "doi", "arxiv_id", "authors", "concepts", "venue") if not getattr(first, name) and getattr(second, name)}
+    return first.model_copy(update=gaps | best_text(first, second))
 
 # %% ../../nbs/12_bibliography.ipynb #c019
 _MOST = 100_000_000  # bytes of a bibliography; the largest known exports are a tenth of it

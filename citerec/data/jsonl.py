@@ -16,6 +16,7 @@ from typing import IO, Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
+from .cleaning import plain_text
 from .identity import normal_doi
 from ..schema import CitationContext, CitationEdge, Paper, Record
 from ..settings import InputError, explain
@@ -24,7 +25,7 @@ from ..settings import InputError, explain
 class Source(Protocol):
     "Where the records of a corpus come from."
     name: str  # for the manifest
-    text_kind: str  # what stands in `Paper.abstract`: "abstract" or "summary"
+    text_kind: str  # what stands in `Paper.abstract` of papers that do not say it: "abstract" or "summary"
     vectors: Path | None  # ready vectors, .npy in the papers' order; None: to be embedded
     def check(self) -> None:
         "Read everything once, and raise `InputError` for what cannot be used."
@@ -51,15 +52,23 @@ def report(source: Source,
 # %% ../../nbs/13_jsonl.ipynb #c009
 R = TypeVar("R", bound=Record)
 _SHOWN = 5  # faults named in one error
+_READ = frozenset({"title", "abstract", "authors", "concepts", "venue", "text"})  # fields that people read
 
 def _faulty(path: Path, line: int, reason: str) -> str: return f"{path.name} line {line}: {reason}"
 
 def _open(path: Path) -> IO[bytes]: return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 def _known(name: str, value: Any) -> Any:
-    "A value as a record has it: a list without nulls, a DOI in its one form where it is one."
-    if isinstance(value, list): return [v for v in value if v is not None]
+    "A value as a record has it: a list without nulls, a DOI in its one form where it is one, words without markup."
+    if isinstance(value, list): return [_known(name, v) for v in value if v is not None]
+    if name in _READ and isinstance(value, str): return plain_text(value)
     return (normal_doi(value) or value) if name == "doi" else value
+
+def _whose(found: dict[str, Any]) -> None:
+    "Put a summary into its place, and say whose words the text is."
+    if found.get("abstract") is None: found.pop("abstract", None)
+    if found.get("text_kind") not in ("abstract", "summary"): found["text_kind"] = "summary" if found.get("summary") and "abstract" not in found else "abstract"
+    if "summary" in found: found.setdefault("abstract", found["summary"])
 
 def read_records(path: Path,  # a file of JSON lines, .gz or plain
                  kind: type[R],  # what each line is to be
@@ -78,8 +87,7 @@ def read_records(path: Path,  # a file of JSON lines, .gz or plain
                 try:
                     found = json.loads(text)
                     if not isinstance(found, dict): raise TypeError("not a JSON object")
-                    if found.get("abstract") is None: found.pop("abstract", None)
-                    if "summary" in found: found.setdefault("abstract", found["summary"])
+                    if "text_kind" in fields: _whose(found)
                     record = kind.model_validate({name: _known(name, value) for name, value in found.items() if name in fields and value is not None})
                 except ValidationError as e: fault(number, explain(e))
                 except ValueError as e: fault(number, f"not readable as JSON ({e})")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .cleaning import best_text, of_kind
 from .identity import Facts, facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, tells
 from .jsonl import Source, describe, report
 from ..schema import CitationContext, CitationEdge, Paper
@@ -48,8 +49,8 @@ def merge_papers(papers: Sequence[Paper],  # records of one paper
     def first(name: str) -> Any: return next((v for p in others if (v := getattr(p, name)) is not None), None)
     own = {p.paper_id for p in papers}
     counts = [p.citation_count for p in papers if p.citation_count is not None]
-    return lead.model_copy(update={
-        "paper_id": papers[0].paper_id, "abstract": lead.abstract or longest(p.abstract for p in others), "authors": lead.authors or longest(p.authors for p in others),
+    return lead.model_copy(update=best_text(lead, *sorted(others[1:], key=lambda p: -len(p.abstract))) | {
+        "paper_id": papers[0].paper_id, "authors": lead.authors or longest(p.authors for p in others),
         "year": first("year"), "venue": first("venue"), "doi": first("doi"), "citation_count": max(counts) if counts else None,
         "arxiv_id": next((a for p in others if (a := identifiers(p)[1])), None),
         "concepts": tuple(dict.fromkeys(c for p in others for c in p.concepts)),
@@ -152,7 +153,7 @@ class MergedSource:
                  ):
         self.sources, self.apart = sources, apart
         self.name = " + ".join(s.name for s in sources)
-        self.text_kind = "summary" if any(s.text_kind == "summary" for s in sources) else "abstract"  # never call our words an abstract
+        self.text_kind = "summary" if any(s.text_kind == "summary" for s in sources) else "abstract"  # each paper says its own
         self._planned: _Plan | None = None
 
     @property
@@ -162,7 +163,9 @@ class MergedSource:
 
     def _numbered(self) -> Iterator[tuple[int, Paper]]:
         for number, source in enumerate(self.sources):
-            for paper in source.papers(): yield number, paper if paper.source else paper.model_copy(update={"source": source.name})
+            for paper in source.papers():
+                paper = of_kind(paper, source.text_kind)
+                yield number, paper if paper.source else paper.model_copy(update={"source": source.name})
 
     def _records(self) -> Iterator[Paper]: return (paper for _, paper in self._numbered())
 

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 import httpx
 from tqdm.auto import tqdm
 
-from .cleaning import clean_year, dig, dig_list, make_paper, plain_text, records_sha256, same_paper, whole_number
+from .cleaning import best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text, records_sha256, same_paper, whole_number
 from .http import Incomplete, Service
 from .identity import is_preprint, normal_arxiv_id, normal_doi, surname
 from ..schema import CitationContext, CitationEdge, Paper
@@ -195,9 +195,10 @@ class SemanticScholarSource:
     def papers(self) -> Iterator[Paper]:
         "The given papers with their gaps filled. Raises `ServiceError`."
         for paper, record in self._records():
-            found = _record(record)
-            gaps = ("abstract", "year", "citation_count", "doi", "arxiv_id", "authors", "venue", "concepts")
-            yield paper.model_copy(update={n: v for n in gaps if getattr(paper, n) in (None, "", ()) and (v := getattr(found, n)) not in (None, "", ())}) if found else paper
+            paper, found = of_kind(paper, self.text_kind), _record(record)
+            gaps = ("year", "citation_count", "doi", "arxiv_id", "authors", "venue", "concepts")
+            yield paper.model_copy(update={n: v for n in gaps if getattr(paper, n) in (None, "", ()) and (v := getattr(found, n)) not in (None, "", ())}
+                                   | best_text(paper, found)) if found else paper
 
     def _citing(self, paper: Paper, record: Any) -> Iterator[Any]:
         "Who cites a paper, and how."

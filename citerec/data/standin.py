@@ -33,6 +33,7 @@ TOPICS = {"T10028": "Topic Modeling", "T10181": "Natural Language Processing Tec
           "T10201": "Speech Recognition and Synthesis", "T10057": "Face and Expression Recognition"}
 _ELSEWHERE = "T10613"  # a topic of another field
 _FIRST = 2_000_000_000  # number of the first work
+_OTHERS, _OTHER_TYPES = 26, ("paratext", "erratum", "dataset", "editorial", "peer-review")  # one work in so many is of one of these types
 
 def _work_id(i: int) -> str: return f"https://openalex.org/W{_FIRST + i}"
 
@@ -71,7 +72,7 @@ def _make_works(n: int, seed: int) -> tuple[dict[str, dict[str, Any]], dict[str,
         if i % 20 == 19 and f"10.1000/w{i - 1}" in (works[_work_id(i - 1)]["doi"] or ""):  # the preprint of the work before
             twin, number = works[_work_id(i - 1)], f"{year % 100:02d}01.{i:05d}"
             work |= {field: twin[field] for field in ("authorships", "publication_year", "publication_date", "primary_topic")}
-            work |= {"title": str(twin["title"]).upper(), "doi": f"https://doi.org/10.48550/arxiv.{number}",
+            work |= {"title": str(twin["title"]).upper(), "type": "preprint", "doi": f"https://doi.org/10.48550/arxiv.{number}",
                      "primary_location": {"landing_page_url": f"https://arxiv.org/abs/{number}", "source": {"display_name": "arXiv (Cornell University)"}}}
             if i % 40 == 39:  # only the preprint's record knows the references, and nothing but the title says so, or else the address
                 twin["referenced_works"] = []
@@ -80,6 +81,7 @@ def _make_works(n: int, seed: int) -> tuple[dict[str, dict[str, Any]], dict[str,
         elif (odd := rng.random()) < .04:  # a null where one would not expect it
             field = rng.choice(["authorships", "primary_location", "locations", "topics", "keywords", "ids", "referenced_works", "publication_year", "title", "is_retracted"])
             work[field] = [None, {"author": None}, {"author": {"display_name": None}}] if field == "authorships" and odd < .02 else None
+        if i % _OTHERS == _OTHERS // 2: work["type"] = _OTHER_TYPES[i // _OTHERS % len(_OTHER_TYPES)]
         works[work["id"]] = work
     return works, merged
 
@@ -194,6 +196,7 @@ class OpenAlexServer(Loopback):
                 found = [w for w in found if int(low) <= int(w["publication_date"][:4]) <= int(high or low)]
             elif name == "cited_by_count" and value[:1] == ">": found = [w for w in found if w["cited_by_count"] > int(value[1:])]
             elif name in ("openalex", "openalex_id", "ids.openalex"): found = [w for v in values if (w := self.works.get(f"https://openalex.org/{v.rpartition('/')[2]}"))]
+            elif name == "type": found = [w for w in found if w["type"] in values]
             elif name == "doi":
                 wanted = {v.removeprefix("https://doi.org/").lower() for v in values}
                 found = [w for w in found if (w["doi"] or "").removeprefix("https://doi.org/") in wanted]

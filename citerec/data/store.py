@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from .identity import normal_arxiv_id, normal_doi
-from ..files import reading
-from ..schema import CitationContext, CitationEdge, Paper
+from ..files import made_once, reading
+from ..schema import CitationContext, CitationEdge, Paper, TextKind
 from ..settings import CorpusError
 
 # %% ../../nbs/10_store.ipynb #c005
@@ -42,6 +42,8 @@ _COLUMNS = ("paper_id", "title", "abstract", "year", "citation_count", "doi", "a
             "refs", "cited_by_count", "chunk_texts")
 _LISTS = ("authors", "concepts", "refs", "chunk_texts")
 _MOST = 2**31 - 1  # largest number that the columns of years and counts hold; a database of before may have more
+_SUMMARIES = "summaries"  # key in `meta`: ids of the papers whose text is a summary
+_UNKNOWN = "unknown counts"  # key in `meta`: "kept" where an unknown citation count is NULL; before, it was 0 like a known one
 _CHUNK = 500  # bound parameters a statement; SQLite's own limit was 999 for long
 
 def _to_columns(paper: Paper) -> tuple:
@@ -49,11 +51,12 @@ def _to_columns(paper: Paper) -> tuple:
     values = paper.model_dump() | {"refs": paper.references}
     return tuple(json.dumps(values[c], ensure_ascii=False) if c in _LISTS else values[c] for c in _COLUMNS)
 
-def _to_paper(columns: Sequence, cited: Iterable[str]) -> Paper:
+def _to_paper(columns: Sequence, cited: Iterable[str], text_kind: TextKind, zero_is_unknown: bool) -> Paper:
     "The paper in a database row; `cited` are the targets of its edges."
     values = {c: json.loads(v) if c in _LISTS else v for c, v in zip(_COLUMNS, columns, strict=True)}
+    if zero_is_unknown and not values["cited_by_count"]: values["citation_count"] = values["citation_count"] or None
     refs = dict.fromkeys([*values.pop("refs"), *cited])
-    return Paper(**values, references=tuple(refs))
+    return Paper(**values, references=tuple(refs), text_kind=text_kind)
 
 # %% ../../nbs/10_store.ipynb #c007
 REBUILD = "Run the same `citerec build` again: it takes the records from their source."
@@ -193,11 +196,24 @@ class Store:
         marks = ",".join("?" * (len(_COLUMNS) + 1))
         with self._lock, self._writing():
             start = len(self)
+            if summaries := [p.paper_id for p in papers if p.text_kind == "summary" and p.abstract]: self._note_summaries(summaries)
             try:
                 self._db.executemany(f"INSERT INTO papers (row, {','.join(_COLUMNS)}) VALUES ({marks})",
                                      ((start + i, *_to_columns(p)) for i, p in enumerate(papers)))
             except sqlite3.IntegrityError as e:
                 raise CorpusError(f"A paper is already in the corpus ({e}).", "Remove the duplicate from the source.") from None
+
+    @made_once
+    def _zero_is_unknown(self) -> bool: return self.get_meta(_UNKNOWN) != "kept"
+
+    def _note_summaries(self, paper_ids: Sequence[str]) -> None:
+        self.set_meta(_SUMMARIES, json.dumps([*self.summaries, *paper_ids], ensure_ascii=False))
+        self.__dict__.pop("summaries", None)
+
+    @made_once
+    def summaries(self) -> dict[str, None]:  # keys: ids, in the order of their rows
+        "The papers whose text is a summary by the corpus' makers."
+        with reading(f"{self.path}"): return dict.fromkeys(json.loads(self.get_meta(_SUMMARIES) or "[]"))
 
     def add_edges(self,
                   edges: Iterable[CitationEdge],  # both ends must be papers of the store
@@ -219,10 +235,12 @@ class Store:
                 raise CorpusError(f"A citation leads to a paper that the corpus does not hold ({e}).", "Add the papers before their citations.") from None
 
     def count_citations(self) -> None:
-        "Fill in the counts inside the corpus, and use them as `citation_count` where the source gave none."
+        "Fill in the counts inside the corpus, and use them as `citation_count` where the source gave none; what nobody has counted stays unknown."
         with self._lock, self._writing():
             self._db.execute("UPDATE papers SET cited_by_count = (SELECT count(*) FROM citation_edges WHERE target_id = papers.paper_id)")
-            self._db.execute("UPDATE papers SET citation_count = cited_by_count WHERE citation_count IS NULL")
+            self._db.execute("UPDATE papers SET citation_count = cited_by_count WHERE citation_count IS NULL AND cited_by_count > 0")
+            self.set_meta(_UNKNOWN, "kept")
+            self.__dict__.pop("_zero_is_unknown", None)
 
     def papers(self,
                paper_ids: Sequence[str],
@@ -235,7 +253,8 @@ class Store:
         columns = {c[0]: c for c in self._where_in(f"SELECT {','.join(_COLUMNS)} FROM papers WHERE paper_id IN ({{}})", ids)}
         missing = next((i for i in ids if i not in columns), None)
         if missing is not None: raise CorpusError(f"The corpus has no paper {missing!r}.", "Look at `corpus.ids` for what it holds.")
-        with reading(f"{self.path}"): found = {i: _to_paper(c, cited.get(i, ())) for i, c in columns.items()}
+        with reading(f"{self.path}"):
+            found = {i: _to_paper(c, cited.get(i, ()), "summary" if i in self.summaries else "abstract", self._zero_is_unknown) for i, c in columns.items()}
         return [found[i] for i in paper_ids]
 
     def briefs(self,
@@ -304,6 +323,12 @@ class Store:
         dois = [d for d in (doi, f"10.48550/arxiv.{arxiv}" if arxiv else None, f"10.18653/v1/{bare.lower()}", f"10.3115/{bare.lower()}") if d]
         return [i for (i,) in self._rows(f"SELECT paper_id FROM papers WHERE paper_id IN ({','.join('?' * len(ids))}) OR lower(doi) IN ({','.join('?' * len(dois))})"
                                          " OR arxiv_id = ? ORDER BY row", [*ids, *dois, arxiv or ""])]
+
+    def titled(self,
+               title: str,
+               ) -> list[str]:  # ids of papers
+        "Papers with exactly this title, letters of English in either case."
+        return [i for (i,) in self._rows("SELECT paper_id FROM papers WHERE title = ? COLLATE NOCASE ORDER BY row", (title.strip(),))]
 
     def chunks(self) -> list[tuple[str, int, str]]:  # id, row of the paper, text
         "All passages of full texts in the order of their papers."
