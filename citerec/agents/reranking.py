@@ -30,7 +30,7 @@ from ..data.corpus import Corpus, shipped
 from ..data.embedding import find_model
 from ..data.signals import NAMES, Queries, claim_scores, features, fuse, year_of_draft
 from ..schema import AgentFailure, CitationPath, Evidence, PipelineState, RankedPaper, Record, Relation, ScoredPaper
-from ..settings import CROSS_ENCODER, CiterecError, ModelError, Settings, explain, load_settings
+from ..settings import CROSS_ENCODER, ModelError, Settings, explain, load_settings
 
 # %% ../../nbs/24_reranking.ipynb #c005
 def links(candidate: ScoredPaper,

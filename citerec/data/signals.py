@@ -15,12 +15,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from .corpus import Corpus, clean
+from .corpus import Corpus
 from .graph import Graph, push
 from .lexical import stems
 from .vectors import cosines, top_k
 from ..schema import Evidence, MarkedText, QueryAnalysis, SearchFilter
 from ..settings import CorpusError
+from ..text import clean
 
 # %% ../../nbs/19_signals.ipynb #s005
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def similarities(corpus: Corpus,
     voting = SearchFilter(year_max=filters.year_max, exclude_ids=filters.exclude_ids)
     for i, vector in enumerate(vectors):
         for wanted in dict.fromkeys([filters, voting]):
-            rows, near = corpus._nearest(vector, ASKED, wanted)
+            rows, near = corpus.nearest(vector, ASKED, wanted)
             out[rows, i] = near
     return out
 

@@ -303,10 +303,13 @@ class Store:
         found = self._rows("SELECT s.row, t.row FROM citation_edges JOIN papers s ON s.paper_id = source_id JOIN papers t ON t.paper_id = target_id")
         return np.array(found, dtype=np.int32).reshape(-1, 2)
 
-    def contexts(self) -> list[CitationContext]:
-        "All citing contexts in the order of their ids."
-        names = list(CitationContext.model_fields)
-        found = self._rows(f"SELECT {','.join(names)} FROM citation_contexts ORDER BY context_id")
+    def contexts(self,
+                 ids: Sequence[str] | None = None,  # a few of them; None: all
+                 ) -> list[CitationContext]:  # in the order of their ids
+        "Citing contexts; ids that are unknown are passed over."
+        names, chosen = list(CitationContext.model_fields), list(ids or ())
+        where = "" if ids is None else f" WHERE context_id IN ({','.join('?' * len(chosen))})"
+        found = self._rows(f"SELECT {','.join(names)} FROM citation_contexts{where} ORDER BY context_id", chosen)
         with reading(f"{self.path}"): return [CitationContext(**dict(zip(names, c, strict=True))) for c in found]
 
     def contexts_by_paper(self) -> list[tuple[str, str, int, str]]:  # context id, citing id, row of the cited paper, text

@@ -28,13 +28,14 @@ from tqdm.auto import tqdm
 from ..agents.reranking import (
     RANKER, Calibration, RankerFile, checked_trees, confidence_columns, document_print, load_ranker, own_ranker, trees_name)
 from ..agents.retrieval import queries_in
-from ..data.corpus import Corpus, clean, off_topic_texts
+from ..data.corpus import Corpus, off_topic_texts
 from ..data.signals import NAMES, Queries, features, without_families, year_of_draft
 from .benchmark import filter_of
 from .experiment import Gathering
 from ..files import write_atomically
 from ..schema import EvalSample, Evidence, SearchFilter
 from ..settings import InputError
+from ..text import clean
 
 # %% ../../nbs/43_fitting.ipynb #c005
 FOLDS = 5
@@ -216,8 +217,8 @@ def load_blocks(folder: Path,
 # %% ../../nbs/43_fitting.ipynb #c014
 DROPPABLE = {"context": .4, "graph": .4, "year": .4, "claim": .25, "meaning": .05}  # what may be lacking, and how often it is left out
 _NEAR, _REST = 120, 50  # candidates learned from: leaders, and others
-_LEADERS = ("rrf", "dense", "bm25", "bm25_head", "vote50", "vote_soft", "cocite2", "walk2", "walk_norm", "title_cover_near", "ctx_best", "ctx_soft", "dense_near", "claim_rrf", "dense_claim",
-            "ctx_claim")
+_LEADERS = ("rrf", "dense", "bm25", "bm25_head", "vote50", "vote_soft", "cocite2", "walk2", "walk_norm", "title_cover_near", "ctx_best",
+            "ctx_soft", "dense_near", "claim_rrf", "dense_claim", "ctx_claim")
 TREES = 140
 PARAMETERS: dict[str, Any] = {
     "objective": "lambdarank", "learning_rate": .1, "num_leaves": 16, "min_data_in_leaf": 80, "feature_fraction": .35, "bagging_fraction": .7, "bagging_freq": 1,
