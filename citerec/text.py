@@ -67,9 +67,11 @@ def first_sentence(text: str,
 
 # %% ../nbs/03_text.ipynb #c015
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|et al|cf|vs|fig|figs|eq|eqs|sec|no|resp|approx|dr|prof|mr|ms|st|w\.r\.t|a\.k\.a)"
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|et al|cf|vs|fig|figs|eq|eqs|sec|no|resp|approx|dr|prof|mr|ms|st|w\.r\.t"
+                           r"|a\.k\.a)"
                            r"|(?:^|\s)[A-Z])\.$", re.I)
-_TAIL = 20  # characters before a gap that are looked at for an abbreviation, with brackets and quotation marks behind it
+# characters before a gap that are looked at for an abbreviation, with brackets and quotation marks behind it
+_TAIL = 20
 _LONGEST = 9  # characters of the longest abbreviation, with its full stop and what stands before it
 
 def sentences(text: str,
@@ -128,12 +130,15 @@ class Traced:
 # %% ../nbs/03_text.ipynb #c024
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # the two halves of a character, as JSON writes them
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_HIDDEN = re.compile("\u00ad(?:\n[ \t]*)?|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufffd\ud800-\udfff]+")
+_HIDDEN = re.compile("\u00ad(?:\n[ \t]*)?|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
+                     "\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufffd\ud800-\udfff]+")
 _LIGATURES = re.compile("[\ufb00-\ufb06]")
-_RUN = re.compile("[\x00-\x7f]?[^\x00-\x7f]{1,99}")  # characters beyond ASCII, with the letter that accents may belong to
+# characters beyond ASCII, with the letter that accents may belong to
+_RUN = re.compile("[\x00-\x7f]?[^\x00-\x7f]{1,99}")
 _BROKEN = re.compile(r"(?<=[^\W\d_]{2})-[ \t]*\n[ \t]*(?=[a-z])")
-_COMPOUND = frozenset("""self non pre multi semi cross co meta few zero one two large high low well state end long short fine real open
-non quasi inter intra sub super hyper bi tri out in off on re de un many single time task data model domain human""".split())
+_COMPOUND = frozenset("""self non pre multi semi cross co meta few zero one two large high low well state end long
+short fine real open non quasi inter intra sub super hyper bi tri out in off on re de un many single time task data
+model domain human""".split())
 _WORD_BEFORE = re.compile(r"[^\W\d_]{2,30}\Z")
 _LONGEST_WORD = 30  # characters
 
@@ -145,16 +150,23 @@ def _join(broken: re.Match[str]) -> str:
 
 def _characters(text: Traced) -> Traced:
     "A text without hidden and broken characters, in Unicode's composed form."
-    text = text.sub(_PAIR, lambda m: m[0].encode("utf-16", "surrogatepass").decode("utf-16")).sub(_BREAKS, "\n").sub(_HIDDEN, "")
+    text = text.sub(_PAIR,
+                    lambda m: m[0].encode("utf-16",
+                                          "surrogatepass").decode("utf-16")).sub(_BREAKS, "\n").sub(_HIDDEN, "")
     text = text.sub(_LIGATURES, lambda m: unicodedata.normalize("NFKC", m[0]))
-    if not unicodedata.is_normalized("NFC", text.text): text = text.sub(_RUN, lambda m: unicodedata.normalize("NFC", m[0]))
+    if not unicodedata.is_normalized("NFC", text.text): text = text.sub(_RUN,
+                                                                        lambda m: unicodedata.normalize("NFC", m[0]))
     return text.sub(_BROKEN, _join)
 
 # %% ../nbs/03_text.ipynb #c027
-_TAGS = re.compile(r"</?(?:a|abbr|article|b|big|blockquote|body|br|center|cite|code|dd|del|details|div|dl|dt|em|figcaption|figure|font|footer|h[1-6]"
-                   r"|head|header|hr|html|i|img|ins|jats:\w+|kbd|label|li|main|mark|meta|nav|ol|p|pre|s|samp|section|small|span|strong|style|sub"
-                   r"|summary|sup|table|tbody|td|th|thead|title|tr|tt|u|ul|var)(?:\s[^<>=]{0,80}=[^<>]{0,400})?\s?/?>", re.I)
-_INLINE = re.compile(r"</?(?:a|abbr|b|big|cite|code|em|font|i|kbd|label|mark|s|samp|small|span|strong|sub|sup|tt|u|var)\b", re.I)
+_TAGS = re.compile(r"</?(?:a|abbr|article|b|big|blockquote|body|br|center|cite|code|dd|del|details|div|dl|dt|em"
+                   r"|figcaption|figure|font|footer|h[1-6]"
+                   r"|head|header|hr|html|i|img|ins|jats:\w+|kbd|label|li|main|mark|meta|nav|ol|p|pre|s|samp|section"
+                   r"|small|span|strong|style|sub"
+                   r"|summary|sup|table|tbody|td|th|thead|title|tr|tt|u|ul|var)(?:\s[^<>=]{0,80}=[^<>]{0,400})?\s?/?>",
+                   re.I)
+_INLINE = re.compile(r"</?(?:a|abbr|b|big|cite|code|em|font|i|kbd|label|mark|s|samp|small|span|strong|sub|sup|tt|u"
+                     r"|var)\b", re.I)
 _ENTITY = re.compile(r"&([a-zA-Z][a-zA-Z0-9]{1,30};|#\d{1,7};|#[xX][0-9a-fA-F]{1,6};)")
 _URL = re.compile(r"<?(?:https?://|ftp://|www\.)[^\s<>\"{}|\\^`]*[^\s<>\"{}|\\^`.,;:!?()\[\]'*_]/?>?", re.I)
 
@@ -170,7 +182,8 @@ def _pasted(text: Traced) -> Traced:
     "A text without HTML comments, tags and entities and without addresses of web pages."
     if "<!--" in text.text: text = text.edited((a, b, " ") for a, b in _delimited(text.text, "<!--", "-->"))
     if "<" in text.text: text = text.sub(_TAGS, lambda m: "" if _INLINE.match(m[0]) else "\n")
-    if "&" in text.text: text = text.sub(_ENTITY, lambda m: html.unescape(m[0]) if m[1][0] == "#" or m[1] in html5 else m[0])
+    if "&" in text.text: text = text.sub(_ENTITY, lambda m: html.unescape(m[0]) if m[1][0] == "#" or m[1] in html5
+                                         else m[0])
     return text.sub(_URL, " ") if "://" in text.text or "www." in text.text.lower() else text
 
 # %% ../nbs/03_text.ipynb #c030
@@ -183,7 +196,8 @@ _NOTE = re.compile(r"(?:TODO|FIXME|XXX|TBD)\b\W{0,3}(.*)", re.S)  # a note that 
 _WANTS = re.compile(rf"\b{_CITE}\b", re.I)
 _NUMBERS = re.compile(r"\d+(?:\s*[,;–-]\s*\d+)*")
 _UNKNOWN = re.compile(r"\?+(?:\s*[,;]\s*(?:\?+|\d+))*|\d+(?:\s*[,;]\s*\d+)*\s*[,;]\s*\?+")
-_NO_KEY = re.compile(r"\s*(?:\?+|todo\W?\w*|xxx+|tbd|fixme|missing|placeholder|key|needed|\W*|cite|citation|refs?|reference)\s*", re.I)
+_NO_KEY = re.compile(r"\s*(?:\?+|todo\W?\w*|xxx+|tbd|fixme|missing|placeholder|key|needed|\W*|cite|citation|refs?"
+                     r"|reference)\s*", re.I)
 _AT = re.compile(r"(?:^|(?<=[\s;,-]))@([\w?{}:.#$%&+<>~/-]*)")
 
 def _note(words: str) -> str | None:
@@ -207,11 +221,14 @@ def _square(match: re.Match[str]) -> str:
     return match[0] if note is None else note
 
 # %% ../nbs/03_text.ipynb #c033
-_TODO = re.compile(rf"(?<![\w\-'\"“‘])TODO\b(?![-\w'\"”’])(\s?:?\s?(?:please\s)?(?:(?:add|insert|find|put|check|needs?|get)\s)?(?:(?:a|the|some)\s)?"
+_TODO = re.compile(rf"(?<![\w\-'\"“‘])TODO\b(?![-\w'\"”’])(\s?:?\s?(?:please\s)?"
+                   rf"(?:(?:add|insert|find|put|check|needs?|get)\s)?(?:(?:a|the|some)\s)?"
                    rf"{_CITE}\b(?:\s(?:here|needed|missing|for\sthis|this))?)?", re.X)
-_LISTED = re.compile(r"\s*(?:/|,|\band\b|\bor\b)?\s*(?:FIXME|XXX|HACK|lists?|comments?|items?|notes?|apps?|applications?|tags?|files?|entr(?:y|ies)|tasks?"
+_LISTED = re.compile(r"\s*(?:/|,|\band\b|\bor\b)?\s*(?:FIXME|XXX|HACK|lists?|comments?|items?|notes?|apps?"
+                     r"|applications?|tags?|files?|entr(?:y|ies)|tasks?"
                      r"|annotations?|markers?|keywords?|statements?|management|tracking)\b", re.I)
-_DETERMINED = re.compile(r"\b(?:an?|the|this|that|these|those|each|every|any|no|our|my|your|their|its|self-admitted|word|words|called)\s+\Z", re.I)
+_DETERMINED = re.compile(r"\b(?:an?|the|this|that|these|those|each|every|any|no|our|my|your|their|its|self-admitted"
+                         r"|word|words|called)\s+\Z", re.I)
 _HOLLOW = re.compile(r"\((?:\s|[,;.]|\b(?:see|also|e\.g|i\.e|cf|and)\b|\[(?:CITATION|OTHERCIT)\])+\)")
 _GLUED = re.compile(r"(?<=[^\s(\[])(?=\[(?:CITATION|OTHERCIT)\])[\[]|(?<=CITATION)\](?=\w)|(?<=OTHERCIT)\](?=\w)")
 
@@ -240,18 +257,22 @@ def _markers(text: Traced) -> Traced:
     return text.sub(_GLUED, lambda m: " [" if m[0] == "[" else "] ")
 
 # %% ../nbs/03_text.ipynb #c036
-_LATEX = re.compile(r"\\(?:documentclass|usepackage|begin|end|(?:sub){0,2}section|chapter|(?:sub)?paragraph|title|author|emph|textcolor|texttt|text(?:bf|it|sc|rm|sf)"
-                    r"|[a-zA-Z]{0,12}cite[a-zA-Z]{0,12}|(?:eq|auto|page|name|[cCv])?ref|label|footnote|url|href|item|caption|todo|(?:re)?newcommand|def|input|include"
+_LATEX = re.compile(r"\\(?:documentclass|usepackage|begin|end|(?:sub){0,2}section|chapter|(?:sub)?paragraph|title"
+                    r"|author|emph|textcolor|texttt|text(?:bf|it|sc|rm|sf)"
+                    r"|[a-zA-Z]{0,12}cite[a-zA-Z]{0,12}|(?:eq|auto|page|name|[cCv])?ref|label|footnote|url|href|item"
+                    r"|caption|todo|(?:re)?newcommand|def|input|include"
                     r"|includegraphics|bibliography|maketitle|noindent|index)(?![a-zA-Z])")
 _CODE = frozenset("verbatim Verbatim lstlisting minted comment filecontents".split())
-_ASIDE = _CODE | frozenset("""equation align alignat gather multline eqnarray displaymath math flalign dmath subequations figure table wrapfigure wraptable
-sidewaystable sidewaysfigure longtable tabular tabularx tabulary array tikzpicture pgfpicture picture algorithm algorithm2e algorithmic algorithmicx
-thebibliography CCSXML keywords forest prooftree""".split())
+_ASIDE = _CODE | frozenset("""equation align alignat gather multline eqnarray displaymath math flalign dmath
+subequations figure table wrapfigure wraptable sidewaystable sidewaysfigure longtable tabular tabularx tabulary array
+tikzpicture pgfpicture picture algorithm algorithm2e algorithmic algorithmicx thebibliography CCSXML keywords forest
+prooftree""".split())
 _ENVIRONMENT = re.compile(r"\\(begin|end)[ \t]{0,4}\{([^{}\n]{0,40})\}")
 _COMMENT_LINE = re.compile(r"(?m)^[ \t]*%[^\n]*\n?")
 _COMMENT = re.compile(r"(?<![\\\d])(?<!\d )(?<!\\\d)%[^\n]*")  # 5% and 5 % are percentages
 _NEVER = re.compile(r"\\(?:iffalse|fi)(?![a-zA-Z])")
-_BEGIN_DOCUMENT, _END_DOCUMENT = re.compile(r"\\begin[ \t]{0,4}\{document\}"), re.compile(r"\\end[ \t]{0,4}\{document\}")
+_BEGIN_DOCUMENT = re.compile(r"\\begin[ \t]{0,4}\{document\}")
+_END_DOCUMENT = re.compile(r"\\end[ \t]{0,4}\{document\}")
 
 def _outer(found: list[tuple[int, int]]) -> list[Edit]:
     "Edits that remove parts of a text, each once."
@@ -306,16 +327,19 @@ def _arguments(text: str, at: int, closes: dict[int, int]) -> tuple[list[tuple[i
 # %% ../nbs/03_text.ipynb #c042
 _SHORT = 12  # characters of a formula that reads as a word
 _MATH = re.compile(r"\\[\s\S]|\$\$?|\n[ \t]*\n")
-_LONG = re.compile(r"[=<>|]|\\(?:[dt]?frac|sqrt|sum|prod|int|in|leq?|geq?|approx|arg|min|max|left|mid|begin)(?![A-Za-z])")  # more than a name
+_LONG = re.compile(r"[=<>|]|\\(?:[dt]?frac|sqrt|sum|prod|int|in|leq?|geq?|approx|arg|min|max|left|mid"
+                   r"|begin)(?![A-Za-z])")  # more than a name
 _MATHS_OWN = re.compile(r"\\[A-Za-z]|[\^_]")
-_WRITTEN = {"eg": "e.g.", "ie": "i.e.", "etal": "et al.", "etc": "etc.", "cf": "cf.", "wrt": "w.r.t.", "LaTeX": "LaTeX", "TeX": "TeX", "S": "§", "par": "\n\n",
+_WRITTEN = {"eg": "e.g.", "ie": "i.e.", "etal": "et al.", "etc": "etc.", "cf": "cf.", "wrt": "w.r.t.", "LaTeX": "LaTeX",
+            "TeX": "TeX", "S": "§", "par": "\n\n",
             "ldots": "...", "dots": "..."}
 
 @lru_cache(maxsize=1)
 def _symbols() -> dict[str, str]:
     "The character behind each command that stands for one."
     from pylatexenc.latex2text import get_default_latex_context_db
-    known = ((m.macroname, getattr(m, "simplify_repl", None)) for m in get_default_latex_context_db().iter_macro_specs())
+    known = ((m.macroname, getattr(m, "simplify_repl", None))
+             for m in get_default_latex_context_db().iter_macro_specs())
     return {name: s for name, s in known if isinstance(s, str) and len(s) <= 3 and "<" not in s} | _WRITTEN
 
 def _formula(inner: str) -> str:
@@ -331,7 +355,7 @@ def _is_formula(text: str, a: int, b: int, latex: bool, sure: bool) -> bool:
     "Whether what stands between two signs is mathematics."
     inner = text[a:b]
     if latex: return "\\cite" not in inner and "[CIT" not in inner
-    if not inner or "\n" in inner or inner[0].isspace() or inner[-1].isspace() or text[b + 1 : b + 2].isdigit(): return False
+    if not inner or "\n" in inner or inner != inner.strip() or text[b + 1 : b + 2].isdigit(): return False
     return sure or bool(_MATHS_OWN.search(inner) and len(inner) <= 8 * _SHORT)
 
 def _mathematics(text: Traced, latex: bool, sure: bool) -> Traced:
@@ -342,12 +366,14 @@ def _mathematics(text: Traced, latex: bool, sure: bool) -> Traced:
     for m in _MATH.finditer(text.text):
         token, at = m[0], m.start()
         if sign == "$" and token == "$$":  # the end of one formula, and the beginning of the next
-            if _is_formula(text.text, inside, at, latex, sure): edits.append((begin, at + 1, _formula(text.text[inside:at])))
+            if _is_formula(text.text, inside, at, latex,
+                           sure): edits.append((begin, at + 1, _formula(text.text[inside:at])))
             begin, inside = at + 1, at + 2
         elif sign and token == ends[sign]:
             inline = sign in ("$", r"\(")
             if not inline and (latex or sure): edits.append((begin, m.end(), " "))
-            elif inline and _is_formula(text.text, inside, at, latex, sure): edits.append((begin, m.end(), _formula(text.text[inside:at])))
+            elif inline and _is_formula(text.text, inside, at, latex,
+                                        sure): edits.append((begin, m.end(), _formula(text.text[inside:at])))
             elif inline and not latex and token == "$":  # the second of two amounts may open a formula
                 begin, inside = at, m.end()
                 continue
@@ -361,20 +387,26 @@ _CITES = re.compile(r"[A-Za-z]{0,12}[cC]ite[A-Za-z]{0,12}")
 _REFS = frozenset("ref eqref autoref pageref nameref cref Cref vref labelcref".split())
 _TODOS = frozenset("todo TODO Todo todoin fixme FIXME tbd TBD".split())
 _HEADS = frozenset("title part chapter section subsection subsubsection paragraph subparagraph".split())
-_DEFINES = frozenset("newcommand renewcommand providecommand DeclareMathOperator def let newenvironment renewenvironment newtheorem".split())
-_GONE = _DEFINES | frozenset("""label vspace hspace vskip hskip includegraphics usepackage documentclass bibliography bibliographystyle addbibresource
-printbibliography input include url path setlength addtolength setcounter addtocounter thanks footnote footnotetext footnotemark author affiliation
-affil institute institution email date orcid address caption pagestyle thispagestyle geometry hypersetup graphicspath color definecolor fontsize hline
-cline toprule midrule bottomrule cmidrule multicolumn multirow phantom hphantom vphantom rule index glossary bibitem nocite verb ccsdesc keywords
-PassOptionsToPackage RequirePackage theoremstyle numberwithin captionsetup linenumbers""".split())
-_HALF = {"href": 1, "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "raisebox": 1, "parbox": 1, "scalebox": 1, "resizebox": 2, "rotatebox": 1,
+_DEFINES = frozenset("newcommand renewcommand providecommand DeclareMathOperator def let newenvironment "
+                     "renewenvironment newtheorem".split())
+_GONE = _DEFINES | frozenset("""label vspace hspace vskip hskip includegraphics usepackage documentclass bibliography
+bibliographystyle addbibresource printbibliography input include url path setlength addtolength setcounter
+addtocounter thanks footnote footnotetext footnotemark author affiliation affil institute institution email date
+orcid address caption pagestyle thispagestyle geometry hypersetup graphicspath color definecolor fontsize hline cline
+toprule midrule bottomrule cmidrule multicolumn multirow phantom hphantom vphantom rule index glossary bibitem nocite
+verb ccsdesc keywords PassOptionsToPackage RequirePackage theoremstyle numberwithin captionsetup linenumbers""".split())
+_HALF = {"href": 1, "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "raisebox": 1, "parbox": 1, "scalebox": 1,
+         "resizebox": 2, "rotatebox": 1,
          "makebox": 0, "hyperlink": 1, "hypertarget": 1}  # arguments before the one that is prose
-_OWN = re.compile(r"\\(?:(?:re|provide)?newcommand\*?[ ]{0,2}|def)\{?\\([A-Za-z]{1,40})\}?[ ]{0,2}\{((?:[^{}#]|\{[^{}#]{0,60}\}){1,80})\}")
-_PLACE = re.compile(r"(?:fig|tab|tbl|sec|ssec|eq|eqn|alg|app|thm|lem|def|ch|chap|ex|line)s?:[\w:./-]{1,80}")  # what a draft's own macros refer to
+_OWN = re.compile(r"\\(?:(?:re|provide)?newcommand\*?[ ]{0,2}|def)\{?\\([A-Za-z]{1,40})\}?[ ]{0,2}\{((?:[^{}#]"
+                  r"|\{[^{}#]{0,60}\}){1,80})\}")
+# what a draft's own macros refer to
+_PLACE = re.compile(r"(?:fig|tab|tbl|sec|ssec|eq|eqn|alg|app|thm|lem|def|ch|chap|ex|line)s?:[\w:./-]{1,80}")
 _FILE = re.compile(r"[\w./-]{1,200}\.(?:tex|pdf|png|jpe?g|eps|svg|csv)")
-_SILENT = frozenset("""xspace protect relax bf it em tt sc rm sf centering raggedright bfseries itshape ttfamily scshape mdseries normalfont noindent
-clearpage newpage smallskip medskip bigskip quad qquad hfill vfill newline linebreak pagebreak small footnotesize scriptsize tiny normalsize large Large
-LARGE huge Huge maketitle tableofcontents appendix left right limits displaystyle textwidth columnwidth linewidth""".split())
+_SILENT = frozenset("""xspace protect relax bf it em tt sc rm sf centering raggedright bfseries itshape ttfamily
+scshape mdseries normalfont noindent clearpage newpage smallskip medskip bigskip quad qquad hfill vfill newline
+linebreak pagebreak small footnotesize scriptsize tiny normalsize large Large LARGE huge Huge maketitle
+tableofcontents appendix left right limits displaystyle textwidth columnwidth linewidth""".split())
 _UNFINISHED = re.compile(r"\{([\w:,.+/ -]{0,80})")
 
 def _own_macros(text: str) -> dict[str, str]:
@@ -385,7 +417,8 @@ def _own_macros(text: str) -> dict[str, str]:
 def _citation(name: str, text: str, at: int, args: list[tuple[int, int]], end: int) -> tuple[str, int]:
     "The marker that a citing command leaves, and where it ends."
     if re.search("need|todo|missing", name): return _OPEN, end
-    if not args and (unfinished := _UNFINISHED.match(text, at)): return _slot(unfinished[1].split(",")), unfinished.end()
+    if not args and (unfinished := _UNFINISHED.match(text,
+                                                     at)): return _slot(unfinished[1].split(",")), unfinished.end()
     return _slot(key for a, b in args for key in text[a:b].split(",")), end
 
 # %% ../nbs/03_text.ipynb #c046b
@@ -395,7 +428,8 @@ def _unknown(name: str, text: str, at: int, args: list[tuple[int, int]], end: in
     if args and _PLACE.fullmatch(words): return _CLOSED, end
     if args and _FILE.fullmatch(words): return " ", end
     before = text[: at - len(name) - 1][-2:].rstrip(" \t~")
-    named = name not in _SILENT and len(name) > 2 and (words == "" if args else before[-1:] not in ("", "\n", "{", "}") and text[at : at + 1] in " ,.;:')-")
+    named = name not in _SILENT and len(name) > 2 and (words == "" if args else before[-1:] not in ("", "\n", "{", "}")
+                                                       and text[at : at + 1] in " ,.;:')-")
     if named: return name, args[0][1] + 1 if args else at
     option = _option(text, at)
     return "", option if text[option : option + 1] == "{" else at
@@ -405,7 +439,8 @@ def _command(name: str, text: str, at: int, closes: dict[int, int], headings: bo
              after: dict[int, str],  # what is to be written where a brace closes; added to
              ) -> tuple[str, int]:  # what takes its place, and where reading goes on
     "What a command of LaTeX leaves behind."
-    if name == "def" or (name in _DEFINES and text[at : at + 1] == "\\"): at = m.end() if (m := _DEFINED.match(text, at)) else at
+    if name == "def" or (name in _DEFINES
+                         and text[at : at + 1] == "\\"): at = m.end() if (m := _DEFINED.match(text, at)) else at
     args, end = _arguments(text, at, closes)
     if name == "nocite" or name in _GONE: return " ", end
     if _CITES.fullmatch(name): return _citation(name, text, at, args, end)
@@ -421,15 +456,18 @@ def _command(name: str, text: str, at: int, closes: dict[int, int], headings: bo
         return "\n\n", args[0][0]
     if name in _HALF: return ("", args[_HALF[name]][0] - 1) if len(args) > _HALF[name] else (" ", end)
     if name in own: return own[name], at
-    if (written := _symbols().get(name)) is not None: return written, at + (written.isalpha() and len(written) <= 2 and text[at : at + 1] == " ")
+    if (written := _symbols().get(name)) is not None:  # a letter takes the space behind it away
+        return written, at + (written.isalpha() and len(written) <= 2 and text[at : at + 1] == " ")
     return _unknown(name, text, at, args, end)
 
 # %% ../nbs/03_text.ipynb #c050
 _TOKEN = re.compile(r"\\([A-Za-z@]+)\*?|\\([\s\S])|[{}~]|-{2,3}|``|''|(?<=\s)&(?=\s)")
 _PLAIN = {"{": "", "~": " ", "--": "–", "---": "—", "``": "“", "''": "”", "&": " "}
 _BREAK = re.compile(r"\*?[ ]?(?:\[\s*-?[\d.]{1,9}\s*[a-z]{2,3}\s*\])?")  # what may follow the end of a line
-_ACCENT = re.compile(r"""(?<!\\)\\(?:(['"`^~=.])[ ]?|([cvuHkbdr])(?:[ ]|(?=\{)))(?:\{[ ]?\\?([A-Za-z])[ ]?\}|\\([ij])(?![A-Za-z])|([A-Za-z]))""")
-_COMBINING = dict(zip("'\"`^~=.cvuHkbdr", "\u0301\u0308\u0300\u0302\u0303\u0304\u0307\u0327\u030c\u0306\u030b\u0328\u0331\u0323\u030a",
+_ACCENT = re.compile(r"""(?<!\\)\\(?:(['"`^~=.])[ ]?|([cvuHkbdr])(?:[ ]|(?=\{)))"""
+                     r"(?:\{[ ]?\\?([A-Za-z])[ ]?\}|\\([ij])(?![A-Za-z])|([A-Za-z]))")
+_COMBINING = dict(zip("'\"`^~=.cvuHkbdr",
+                      "\u0301\u0308\u0300\u0302\u0303\u0304\u0307\u0327\u030c\u0306\u030b\u0328\u0331\u0323\u030a",
                       strict=True))
 
 def _accented(m: re.Match[str]) -> str:
@@ -460,7 +498,8 @@ def _document(text: Traced) -> Traced:
     if not begin: return text
     end = _END_DOCUMENT.search(text.text, begin.end())
     edits: list[Edit] = [(0, begin.end(), " ")]
-    if (title := _TITLE.search(text.text, 0, begin.start())) and (close := _braces(text.text).get(title.end() - 1)) is not None:
+    if (title := _TITLE.search(text.text, 0,
+                               begin.start())) and (close := _braces(text.text).get(title.end() - 1)) is not None:
         edits = [(0, title.start(), "")] * (title.start() > 0) + [(close + 1, begin.end(), "\n\n")]
     if end: edits.append((end.start(), len(text.text), " "))
     return text.edited(edits)
@@ -470,7 +509,9 @@ def _never(text: str) -> list[Edit]:
     begin, found = -1, list[tuple[int, int]]()
     for m in _NEVER.finditer(text):
         if m[0] == r"\iffalse": begin = m.start() if begin < 0 else begin
-        elif begin >= 0: found, begin = [*found, (begin, m.end())], -1
+        elif begin >= 0:
+            found.append((begin, m.end()))
+            begin = -1
     return _outer(found)
 
 def _read_latex(text: Traced, headings: bool, markdown: bool) -> Traced:
@@ -483,7 +524,8 @@ def _read_latex(text: Traced, headings: bool, markdown: bool) -> Traced:
     return _commands(_mathematics(text, latex=True, sure=True), headings, own)
 
 # %% ../nbs/03_text.ipynb #c056
-_MARKDOWN_SURE = r"(?m)\A\s{0,9}---[ \t]*$|^[ ]{0,3}(?:#{1,6}[ \t]+\S|`{3}|~{3}|:::)|\]\([^()\s]|\[-?@\w|\{cite"  # also beside LaTeX
+# also beside LaTeX
+_MARKDOWN_SURE = r"(?m)\A\s{0,9}---[ \t]*$|^[ ]{0,3}(?:#{1,6}[ \t]+\S|`{3}|~{3}|:::)|\]\([^()\s]|\[-?@\w|\{cite"
 _BESIDE_LATEX = re.compile(_MARKDOWN_SURE)
 _MARKDOWN = re.compile(_MARKDOWN_SURE + r"|^[ ]{0,3}\||\[\^|\*\*\S|(?<![\w@\\./])@[A-Za-z][\w:-]{0,40}(?:19|20)\d\d"
                        r"|(?<!`)`[^`\n]{1,80}`(?!`)|^[ \t]*[-*+][ ]+\S[^\n]*\n+[ \t]*[-*+][ ]+\S")
@@ -534,7 +576,8 @@ def _blocks(text: str, headings: bool) -> list[Edit]:
     "Edits that remove headings, tables, rules and definitions, and set the points of a list apart."
     edits: list[Edit] = []
     bounds = _bounds(text)
-    table = {i - 1 for i, (a, b) in enumerate(bounds) if i and _is_ruled(text[a:b].strip())}  # lines above the rule of a table
+    table = {i - 1 for i,
+             (a, b) in enumerate(bounds) if i and _is_ruled(text[a:b].strip())}  # lines above the rule of a table
     within = False
     for i, (a, b) in enumerate(bounds):
         within = i in table or (within and "|" in text[a:b])
@@ -553,7 +596,8 @@ _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,60}\]|\^\[[^\[\]\n]{0,500}\]")
 _MARKED_CODE = re.compile(r"(?<!`)`(?!r )([^`\n]{1,200})`(?!`)")
 _RESULT = re.compile(r"(?<!`)`(?:r|\{\w+\}) [^`\n]{1,200}`")  # computed when the page is made
 _ATTRIBUTES = re.compile(r"\{(?:[#.][^{}\n]{0,200})\}")
-_STRONG = (re.compile(r"(?<![\w*\\])(\*{1,2})(?=[^\s*])([^*\n]{1,300})(?<=\S)\1(?!\*)"), re.compile(r"(?<![\w\\])(_{1,2})(?=[^\s_])([^_\n]{1,300})(?<=\S)\1(?!\w)"))
+_STRONG = (re.compile(r"(?<![\w*\\])(\*{1,2})(?=[^\s*])([^*\n]{1,300})(?<=\S)\1(?!\*)"),
+           re.compile(r"(?<![\w\\])(_{1,2})(?=[^\s_])([^_\n]{1,300})(?<=\S)\1(?!\w)"))
 _KEY = re.compile(r"(?<![\w@\\./:-])-?@\{?([A-Za-z](?:[\w:.#$%&+?<>~/-]{0,80}\w)?)\}?")
 
 def _role(match: re.Match[str]) -> str:
@@ -566,42 +610,56 @@ def _linked(match: re.Match[str]) -> str:
     bracketed = f"[{match[1]}]"
     return bracketed if _square_marks(bracketed) else match[1]
 
-def _square_marks(bracketed: str) -> bool: return bool(MARKER.fullmatch(bracketed)) or _SQUARE.sub(_square, bracketed) != bracketed
+def _square_marks(bracketed: str) -> bool:
+    "Whether something in brackets marks a citation."
+    return bool(MARKER.fullmatch(bracketed)) or _SQUARE.sub(_square, bracketed) != bracketed
 
 def _read_markdown(text: Traced, headings: bool) -> Traced:
     "The prose of Markdown; its citations as markers."
     text = text.edited(_front_and_code(text.text))
     text = text.edited((a, b, " ") for a, b in _delimited(text.text, "{{<", ">}}"))
     text = text.sub(_IMAGE, " ").sub(_ROLE, _role).sub(_FOOTNOTE, "").sub(_LINK, _linked)
-    text = text.edited(_blocks(text.text, headings)).sub(_RESULT, " ").sub(_MARKED_CODE, lambda m: m[1]).sub(_ATTRIBUTES, " ")
+    text = text.edited(_blocks(text.text, headings)).sub(_RESULT,
+                                                         " ").sub(_MARKED_CODE, lambda m: m[1]).sub(_ATTRIBUTES, " ")
     for strong in (*_STRONG, *_STRONG): text = text.sub(strong, lambda m: m[2])
     return text.sub(_SQUARE, _square).sub(_KEY, _CLOSED)
 
 # %% ../nbs/03_text.ipynb #c064
-LANGUAGES = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "pt": "Portuguese", "it": "Italian", "nl": "Dutch", "pl": "Polish",
-             "sv": "Swedish", "da": "Danish", "cs": "Czech", "tr": "Turkish", "zh": "Chinese", "ja": "Japanese", "ko": "Korean", "ru": "Russian",
-             "uk": "Ukrainian", "ar": "Arabic", "fa": "Persian", "el": "Greek", "he": "Hebrew", "hi": "Hindi", "th": "Thai"}  # ISO 639-1
+LANGUAGES = {"en": "English", "de": "German", "fr": "French", "es": "Spanish", "pt": "Portuguese", "it": "Italian",
+             "nl": "Dutch", "pl": "Polish",
+             "sv": "Swedish", "da": "Danish", "cs": "Czech", "tr": "Turkish", "zh": "Chinese", "ja": "Japanese",
+             "ko": "Korean", "ru": "Russian",
+             "uk": "Ukrainian", "ar": "Arabic", "fa": "Persian", "el": "Greek", "he": "Hebrew", "hi": "Hindi",
+             "th": "Thai"}  # ISO 639-1
 FUNCTION_WORDS: dict[str, frozenset[str]] = {code: frozenset(words.split()) for code, words in {
-    "en": """a about above after again all also although am an and any are as at be because been before being below between both but by can cannot could
-did do does doing done down during each either et al few for from further get had has have having he her here hers him his how however i if in into is it its
-itself just may me might more most much must my neither no nor not now of off on once one only or other our ours out over own per same she should since so
-some such than that the their theirs them themselves then there therefore these they this those through thus to too toward towards under until up upon us use
-used using very via was we were what when where whereas whether which while who whom whose why will with within without would yet you your""",
-    "de": """der die das den dem des ein eine einen einem einer eines und oder aber nicht ist sind war wird werden wurde wurden wir ich sie er es ihr mit
-für auf aus bei von vom zu zum zur im am als auch wie dass daß sich nach über unter durch zwischen sowie kann können noch nur durch dieser diese dieses welche""",
-    "fr": """le la les un une des du de et ou mais ne pas est sont était nous vous ils elles il elle on que qui dans par pour sur avec sans ce cette ces cet aux
-au se sa son ses leur leurs plus comme être ont été peut entre dont où afin ainsi""",
-    "es": """el la los las un una unos unas y o pero no es son era fue se que en de del al por para con sin como más este esta estos estas su sus lo le les
-nos entre también sobre cuando puede ser está están hay muy donde desde""",
-    "pt": """o a os as um uma uns umas e ou mas não é são era foi se que em de do da dos das no na nos nas por para com sem como mais este esta estes
-seu sua seus ao à entre também sobre quando pode ser está pelo pela isso""",
-    "it": """il lo la i gli le un una uno e o ma non è sono era che di del della dei delle dello degli nel nella nei nelle al alla ai alle da dal dalla
-per con su sul sulla come più questo questa questi queste si anche tra fra essere può""",
-    "nl": """de het een en of maar niet is zijn was wordt worden werd wij we ik hij zij ze van voor op aan met bij uit in te dat die dit deze door om ook als
-naar over tot kan kunnen nog meer tussen""",
-    "pl": """i w z na do nie się że jest są to o jak za po od przez dla oraz tym tego które który która ale lub być może także przy ich""",
-    "sv": """och att det som en ett är av för på med den till inte om har vi de i från kan var eller vid men även mellan""",
-    "da": """og at det som en et er af for på med den til ikke om har vi de i fra kan var eller ved men også mellem der""",
+    "en": """a about above after again all also although am an and any are as at be because been before being below
+between both but by can cannot could did do does doing done down during each either et al few for from further get
+had has have having he her here hers him his how however i if in into is it its itself just may me might more most
+much must my neither no nor not now of off on once one only or other our ours out over own per same she should since
+so some such than that the their theirs them themselves then there therefore these they this those through thus to
+too toward towards under until up upon us use used using very via was we were what when where whereas whether which
+while who whom whose why will with within without would yet you your""",
+    "de": """der die das den dem des ein eine einen einem einer eines und oder aber nicht ist sind war wird werden
+wurde wurden wir ich sie er es ihr mit für auf aus bei von vom zu zum zur im am als auch wie dass daß sich nach über
+unter durch zwischen sowie kann können noch nur durch dieser diese dieses welche""",
+    "fr": """le la les un une des du de et ou mais ne pas est sont était nous vous ils elles il elle on que qui dans
+par pour sur avec sans ce cette ces cet aux au se sa son ses leur leurs plus comme être ont été peut entre dont où
+afin ainsi""",
+    "es": """el la los las un una unos unas y o pero no es son era fue se que en de del al por para con sin como más
+este esta estos estas su sus lo le les nos entre también sobre cuando puede ser está están hay muy donde desde""",
+    "pt": """o a os as um uma uns umas e ou mas não é são era foi se que em de do da dos das no na nos nas por para
+com sem como mais este esta estes seu sua seus ao à entre também sobre quando pode ser está pelo pela isso""",
+    "it": """il lo la i gli le un una uno e o ma non è sono era che di del della dei delle dello degli nel nella nei
+nelle al alla ai alle da dal dalla per con su sul sulla come più questo questa questi queste si anche tra fra essere
+può""",
+    "nl": """de het een en of maar niet is zijn was wordt worden werd wij we ik hij zij ze van voor op aan met bij
+uit in te dat die dit deze door om ook als naar over tot kan kunnen nog meer tussen""",
+    "pl": """i w z na do nie się że jest są to o jak za po od przez dla oraz tym tego które który która ale lub być
+może także przy ich""",
+    "sv": """och att det som en ett är av för på med den till inte om har vi de i från kan var eller vid men även
+mellan""",
+    "da": """og at det som en et er af for på med den til ikke om har vi de i fra kan var eller ved men også mellem
+der""",
     "cs": """a v na se je že to z s do o jako pro by za jsou od po tak není nebo ve který která které při mezi jeho""",
     "tr": """ve bir bu için ile de da olarak çok gibi daha olan en ne ise ancak veya kadar sonra göre biz""",
 }.items()}
@@ -611,8 +669,10 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _READ = 4_000  # characters that are looked at
 _CJK = 3  # Latin letters that a Chinese, Japanese or Korean character weighs
 _OWN_SHARE = .12  # least share of small words by which a language other than English is named
-_ALPHABETS = (("ja", "\u3040-\u30ff"), ("ko", "\u1100-\u11ff\uac00-\ud7af"), ("zh", "\u3400-\u9fff\uf900-\ufaff"), ("ru", "\u0400-\u04ff"),
-              ("ar", "\u0600-\u06ff"), ("el", "\u0370-\u03ff\u1f00-\u1fff"), ("he", "\u0590-\u05ff"), ("hi", "\u0900-\u097f"), ("th", "\u0e00-\u0e7f"))
+_ALPHABETS = (("ja", "\u3040-\u30ff"), ("ko", "\u1100-\u11ff\uac00-\ud7af"), ("zh", "\u3400-\u9fff\uf900-\ufaff"),
+              ("ru", "\u0400-\u04ff"),
+              ("ar", "\u0600-\u06ff"), ("el", "\u0370-\u03ff\u1f00-\u1fff"), ("he", "\u0590-\u05ff"),
+              ("hi", "\u0900-\u097f"), ("th", "\u0e00-\u0e7f"))
 _TURNS = {"ru": ("uk", "іїєґ"), "ar": ("fa", "پچژگ")}  # letters by which a neighbour is known
 
 def _by_alphabet(text: str) -> str:
@@ -636,14 +696,16 @@ def language_of(text: str,  # prose
     best = max(score, key=lambda c: score[c])  # English where all are alike
     if best == "en": return "en" if score["en"] else ""
     own = {w for w in words if w in FUNCTION_WORDS[best] and w not in FUNCTION_WORDS["en"]}
-    return best if len(own) >= 2 and score[best] >= max(_OWN_SHARE * len(words), 1) and score[best] > 2 * score["en"] else "en" if score["en"] else ""
+    if len(own) >= 2 and score[best] >= max(_OWN_SHARE * len(words), 1) and score[best] > 2 * score["en"]: return best
+    return "en" if score["en"] else ""
 
 # %% ../nbs/03_text.ipynb #c069
 CLAIMS = 12  # claims of a text, at most
 CLAIM_WORDS = 5  # words of content that a claim has, at least
 _GAP = re.compile(r"\n[ \t]*\n\s*")
 _LATE = re.compile(r"(?:\[(?:CITATION|OTHERCIT)\][\s,;]*)+(?=[A-Z0-9\"'(“‘]|\Z)")  # markers behind a full stop
-_GOES_ON = re.compile(r"(?:\b(?:p|pp|tab|ref|refs|alg|thm|ch|vol|app|def|inc|ph\.d|u\.s|al)|\b[A-Z]\.[A-Z])\.\Z", re.I)  # no end of a sentence
+_GOES_ON = re.compile(r"(?:\b(?:p|pp|tab|ref|refs|alg|thm|ch|vol|app|def|inc|ph\.d|u\.s|al)|\b[A-Z]\.[A-Z])\.\Z",
+                      re.I)  # no end of a sentence
 _ENDING = 12  # characters that are looked at for one
 
 Pieces = list[tuple[int, int]]  # where parts of a text begin and end
@@ -659,11 +721,14 @@ def _cut(text: str) -> Pieces:
             if block and (late := _LATE.match(text, a, b)):
                 block[-1] = (block[-1][0], a + len(late[0].rstrip()))
                 a = late.end()
-            if block and a < b and _GOES_ON.search(text[max(block[-1][0], block[-1][1] - _ENDING) : block[-1][1]]): block[-1] = (block[-1][0], b)
-            elif a < b: block.append((a, b))
+            if a >= b: continue
+            begun, ended = block[-1] if block else (a, a)
+            if _GOES_ON.search(text[max(begun, ended - _ENDING) : ended]): block[-1] = (begun, b)
+            else: block.append((a, b))
         found += block
     return found
 
+# %% ../nbs/03_text.ipynb #c069b
 def _says(text: str) -> int:
     "How many words of content a text has."
     return sum(w.lower() not in FUNCTION_WORDS["en"] and len(w) > 1 for w in _LETTERS.findall(clean(text)))
@@ -673,7 +738,9 @@ def _joined(text: str, pieces: Pieces) -> Pieces:
     out: Pieces = []
     for a, b in pieces:
         short = _says(text[a:b]) < CLAIM_WORDS
-        if out and (short or _says(text[slice(*out[-1])]) < CLAIM_WORDS): out[-1] = (out[-1][0], b)  # the first one joins the next
+        if out and (short
+                    # the first one joins the next
+                    or _says(text[slice(*out[-1])]) < CLAIM_WORDS): out[-1] = (out[-1][0], b)
         else: out.append((a, b))
     n = len(out)
     if n <= CLAIMS: return out
@@ -700,6 +767,8 @@ def prepare(text: str,  # a claim, a paragraph or a draft: plain, LaTeX or Markd
     body = clean(given)
     pieces = [(a, b) for a, b in _joined(given, _cut(given)) if clean(given[a:b])]
     if len(pieces) < 2: pieces = []
-    return MarkedText(body=body, head=first_sentence(body), near=around_marker(given), beside=beside_marker(given), names=names_beside_marker(given),
-                      marked=_OPEN in given, claims=tuple(clean(given[a:b]) for a, b in pieces), spans=tuple(traced.span(a, b) for a, b in pieces),
+    return MarkedText(body=body, head=first_sentence(body), near=around_marker(given), beside=beside_marker(given),
+                      names=names_beside_marker(given),
+                      marked=_OPEN in given, claims=tuple(clean(given[a:b]) for a, b in pieces),
+                      spans=tuple(traced.span(a, b) for a, b in pieces),
                       language=language_of(body))
