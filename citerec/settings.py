@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Seconds', 'PathText', 'CROSS_ENCODER', 'OPENAI_URL', 'LLMS', 'PRESETS', 'CiterecError', 'CorpusError', 'InputError',
            'ModelError', 'ServiceError', 'BudgetError', 'AnswerError', 'explain', 'host_of', 'is_local', 'Settings',
-           'llm_key', 'load_settings', 'field_comments', 'env_example']
+           'llm_key', 'load_settings', 'comments_beside', 'env_example']
 
 # %% ../nbs/01_settings.ipynb #c003
 import ast
@@ -254,14 +254,23 @@ def load_settings(preset: str | None = None,  # a name from `PRESETS`; None: CIT
     return settings
 
 # %% ../nbs/01_settings.ipynb #c029
-def field_comments(record: type,  # a class with annotated fields
-                   ) -> dict[str, str]:  # field -> the comment beside it; "" where there is none
-    "What the source says about the fields of a class."
-    source = textwrap.dedent(inspect.getsource(record))
-    comments = {t.start[0]: t.string.lstrip("# ") for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.type == tokenize.COMMENT}
-    body = next(node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)).body
-    return {node.target.id: comments.get(node.end_lineno or node.lineno, "") for node in body
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
+def comments_beside(named: Any,  # a class with annotated fields, or a function
+                    ) -> dict[str, str]:  # field or parameter -> the comment on its line; nothing where there is no source
+    "What the source says about fields, parameters and, under \"return\", the result."
+    try: source = textwrap.dedent(inspect.getsource(named))
+    except (OSError, TypeError): return {}
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
+    defined = ast.parse(source).body[0]
+    places: dict[str, int | None] = {}
+    if isinstance(defined, ast.ClassDef):
+        fields = [node for node in defined.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+        places = {ast.unparse(node.target): node.end_lineno for node in fields}
+    elif isinstance(defined, ast.FunctionDef | ast.AsyncFunctionDef):
+        taken = defined.args
+        several = [*taken.posonlyargs, *taken.args, taken.vararg, *taken.kwonlyargs, taken.kwarg]
+        places = {one.arg: one.end_lineno for one in several if one} | ({"return": defined.returns.end_lineno} if defined.returns else {})
+    return {name: comments.get(line or 0, "") for name, line in places.items()}
 
 # %% ../nbs/01_settings.ipynb #c031
 _GROUPS = {  # first field of a group -> its heading
@@ -280,7 +289,7 @@ def env_example() -> str:  # the file .env.example
     lines = ["# Settings of citerec: name, default, meaning. Copy what you change into a file named .env in the folder where you work,",
              "# without the first #. An argument is nearer than an environment variable, and that is nearer than a line of .env.",
              "# Lines marked * are refused in .env where they name another machine or a file to write: set them in the environment."]
-    meanings = field_comments(Settings)
+    meanings = comments_beside(Settings)
     for name, field in Settings.model_fields.items():
         if name in _GROUPS: lines += ["", f"# ---- {_GROUPS[name]}"]
         mark = "* " if name in (*_ADDRESSES, *_WRITTEN) else ""
