@@ -65,7 +65,7 @@ class Run(Record):
         ended = f"stopped after {self.agents[-1]}" if self.agents else "not begun"
         if self.agents == AGENTS: ended = "finished"
         failed = f" ({', '.join(f.agent for f in self.failures)} failed)" if self.failures else ""
-        return one_line(f"{self.run_id[:8]}  {when:16}  {ended}{failed}  {self.text}")
+        return "  ".join([one_line(self.run_id[:8]), f"{when:16}", f"{ended}{one_line(failed)}", one_line(self.text)])
 
 def _finished(kept: dict[str, Any]) -> tuple[str, ...]:
     "The agents that had finished when a state was kept."
