@@ -25,7 +25,7 @@ from .data.corpus import Corpus, open_corpus
 from .files import made_once
 from .pipeline import AgentEvent, Pipeline
 from .schema import AgentFailure, Paper, PipelineState, Recommendation, SearchFilter
-from .settings import InputError, Settings, comments_beside, load_settings
+from .settings import CiterecError, InputError, Settings, comments_beside, load_settings
 
 if TYPE_CHECKING: import pandas
 
@@ -298,7 +298,7 @@ def question(corpus: Corpus,
 class Recommender:
     "A corpus with the agents that search it."
     def __init__(self,
-                 corpus: Corpus,
+                 corpus: Corpus,  # opened, as `Corpus.open` gives it
                  settings: Settings | None = None,  # None: from the environment
                  ):
         self.corpus, self.settings = corpus, settings or load_settings()
@@ -358,4 +358,5 @@ def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "s
     if settings.qdrant_url: assert opened.index  # what the server lacks is sent now, not while an agent's clock runs
     return Recommender(opened, settings)
 
-for _named in (load, Recommender, Recommendations, Corpus, Settings, Paper, Recommendation): documented(_named)
+for _named in (load, Recommender, Recommendations, Corpus, Settings, CiterecError, Paper, Recommendation):
+    documented(_named)
