@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['Idf', 'READ', 'LEAST_WORDS', 'MOST_WORDS', 'MOST_CITED', 'SPARE', 'AIMS', 'quotable', 'Sentence',
            'quotable_sentences', 'evenly', 'coverage', 'own_statement', 'snippets', 'Reason', 'locate', 'unsupported',
-           'third_person', 'ended', 'turned', 'Contribution', 'contribution', 'as_written', 'shared_topics',
-           'phrases_in_common', 'listed', 'in_words', 'citing_words', 'who_wrote', 'graph_reason', 'justify',
-           'claim_of', 'GroundingAgent']
+           'third_person', 'ended', 'turned', 'Contribution', 'contribution', 'as_written', 'listed', 'in_words',
+           'shared_topics', 'phrases_in_common', 'citing_words', 'who_wrote', 'graph_reason', 'justify', 'claim_of',
+           'GroundingAgent']
 
 # %% ../../nbs/25_grounding.ipynb #c003
 import re
@@ -397,20 +397,23 @@ _MINOR = re.compile(r"\b(?:also|further|furthermore|moreover|additionally|finall
 _SMALL = r"(?:(?:also|further|then|first|here|thus|therefore|instead|additionally|finally|hence|now|next)\s+)*(?P<adverb>\w+ly\s+)?"
 _OF_US = re.compile(rf"^(?:we|i)\s+{_SMALL}(?P<verb>{_PLAIN})(?P<second>\s+and\s+(?:{_PLAIN}))?(?P<rest>\s.*)$", re.I)
 _OF_THIS = re.compile(rf"^this\s+(?:paper|work|article|study|thesis|chapter|survey|report|note|tutorial|review)\s+{_SMALL}(?P<verb>{_S})(?P<rest>\s.*)$", re.I)
-_NEXT_VERB = re.compile(rf"[,;]?\s+(?:and|then)\s+(?:\w+ly\s+|also\s+|then\s+|further\s+|thus\s+|finally\s+)*(?:{_PLAIN})\b|,\s+(?:{_PLAIN})\s+(?:the|an?|that|how)\b", re.I)
+_MORE = "conduct bound perform achieve obtain test verify validate learn make employ leverage improve reduce outperform conjecture argue aim illustrate exploit".split()
+_NEXT_VERB = re.compile(rf"[,;]?\s+(?:and|then)\s+(?:\w+ly\s+|also\s+|then\s+|further\s+|thus\s+|finally\s+)*(?:{_PLAIN}|{_either(_MORE)})\b|,\s+(?:{_PLAIN})\s+(?:the|an?|that|how)\b", re.I)
 _ABOUT_US = re.compile(r"\b(?:we|us|ours|ourselves|my|me|I)\b|\bOur\b")
 _POINTING = re.compile(r"""^\s+(?:(?:that|how|to|on|for|in)\s+)?(?:\w+\s+)?(?:both|it|its|our|them|the\ (?:same|problem|approach|method|model|algorithm|framework))\b
-  | \b(?:this|these|those|such|the\ (?:proposed|above|latter|former|resulting))\b | \\[a-z]+\{ | \$ | (?<!\w)_\w | \(cid:""", re.I | re.X)
+  | \b(?:this|these|such|the\ (?:proposed|above|latter|former|resulting))\b | \bboth\ (?:approaches|methods|models|algorithms|cases|settings|problems|tasks)\b | \\[a-z] | \$ | (?<!\w)_\w | \(cid:""", re.I | re.X)
 
 # %% ../../nbs/25_grounding.ipynb #c011b
-MOST_WORDS = 26  # of what a paper contributes; with what links it to the text about 35
+MOST_WORDS = 28  # of what a paper contributes; with what links it to the text about 35
 _LEAST = 3  # words that say something, the verb among them
 _EMPTY = frozenset(stems("new novel approach method architecture framework model algorithm technique general simple efficient effective several various")) | NO_TOPIC
 _CLAUSE = re.compile(r"""(?=,?\s+[–—-]\s) | (?=;|:\s) | (?=,\s+(?:which|where|whose|while|with|by|called|named|dubbed|termed|namely|such\ as|including|allowing
     |enabling|using|based|leading|resulting|thereby|thus|as\ well\ as|so\ that|in\ which|i\.e\.|e\.g\.|for\ example|inspired|trained|and\ (?:we|it|its|then|thus|that))\b)
   | (?=,?\s+(?:and|as|since|because|where|that|which)\s+we\b)""", re.X)
-_PHRASE = re.compile(r"(?=,\s)|(?=\s+(?:by|using|through|via|based on|so that|in order to|whose|which|where)\s)")
+_PHRASE = re.compile(r"(?=,\s)|(?=\s+(?:by|using|through|via|based on|so that|in order to|whose|which|where)\s|\s+to\s+\w+ly\s)")
 _LIMITS = re.compile(r"^[,;]?\s*(?:and\s+)?(?:unless|except|only|if|when|but|provided|assuming|under|although|though|even|not|nor|rather|however|without|and\s|or\s)", re.I)
+_SAYS = re.compile(r"\w+ (?:\w+ ){1,3}that\b")  # it shows that
+_SAID = re.compile(r"\w+ (?:\w+ ){1,3}that\b.*\b(?:is|are|was|were|be|been|can|cannot|could|may|might|will|would|must|should|has|have|had|does|do|did|not|\w+(?:ize|ise)s?)\b")
 _HANGING = STOPWORDS | frozenset("et new novel called without two three several various".split())  # words that no sentence ends with
 
 def _is_closed(text: str) -> bool: return all(text.count(a) == text.count(b) for a, b in ("()", "[]", "“”", "{}")) and text.count('"') % 2 == 0
@@ -426,9 +429,11 @@ def ended(text: str,  # a sentence
     text = re.sub(r",? (?:in (?:this|the present) (?:paper|work|article|study)|in detail)\b| ?\[\d+(?:, ?\d+)*\]", "", text.strip().rstrip(".:;, "))
     if len(text.split()) <= most and not _ABOUT_US.search(text) and _is_closed(text): return text
     def fits(part: str) -> bool: return len(part.split()) <= most and not _ABOUT_US.search(part) and _is_whole(part)
+    def breaks(part: str) -> bool:  # a list, a subject or a phrase in two
+        return ":" in part or bool(_SAYS.match(part) and not _SAID.match(part)) or bool(boundary is _PHRASE and (part.endswith(("ing", "ed")) or _LIMITS.match(text[len(part) :])))
     for boundary in (_CLAUSE, _PHRASE):
-        parts = [text[: m.start()] for m in boundary.finditer(text) if not (boundary is _PHRASE and _LIMITS.match(text[m.start() :]))]
-        if parts := [part.rstrip(" ,;:–—-") for part in parts if fits(part)]: return max(parts, key=len)
+        parts = [text[: m.start()] for m in boundary.finditer(text)]
+        if parts := [part.rstrip(" ,;:–—-") for part in parts if fits(part) and not breaks(part)]: return max(parts, key=len)
     return ""
 
 def turned(sentence: str,  # of an abstract
@@ -486,48 +491,24 @@ def contribution(paper: ScoredPaper,
     return next((c for _, c in found if not unsupported(c.text, [claim, paper.title, paper.abstract])), Contribution(""))
 
 # %% ../../nbs/25_grounding.ipynb #c011h
-_COMMON = 3.0  # a single word is a topic only where its inverse document frequency is higher: about one paper in twenty
-_NO_NOUN = re.compile(r"(?:ing|ed|ive|ous|able|ible|ful|less|ly)$")  # endings of words that name no topic by themselves
+def _plural(word: str) -> str:
+    if word.endswith(("s", "x", "ch", "sh")): return f"{word}es"
+    return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
 
 def as_written(keyword: str,
                text: str,  # of the user
                paper: str = "",  # title and abstract of a paper
                ) -> str:
-    "A keyword as the text writes it, with its capitals, hyphens and article; in the plural where the paper has that."
-    found = re.search(r"(?<!\w)(?:the\s+)?(" + r"[\s-]+".join(map(re.escape, re.split(r"[\s-]+", keyword))) + r")(?!\w)", text, re.I)
+    "A keyword as the text writes it, with its capitals, hyphens and article; in the plural where it can be counted."
+    pattern = r"[\s-]+".join(map(re.escape, re.split(r"[\s-]+", keyword)))
+    found = re.search(rf"(?<!\w)(?:the\s+)?({pattern})(?!\w)", text, re.I)
     word = found[1] if found else keyword
     starts = not found or text[: found.start(1)].rstrip()[-1:] in ("", ".", "?", "!")
     if starts and word[1:].islower(): word = word.lower()
-    plural = not word.endswith("s") and re.search(rf"(?<!\w){re.escape(word)}s(?!\w)", paper, re.I)
-    if plural: return f"{word}s"
-    alone = found and found.group() != found[1] and re.match(rf"\W*$|[.,;:?!]|\s+(?:{'|'.join(sorted(STOPWORDS))})\b", text[found.end() :])
+    ends = rf"(?=\W*$|[.,;:?!)]|\s+(?:{'|'.join(sorted(STOPWORDS))})\b)"  # no noun follows
+    if re.search(rf"(?<!\w)(?:an?\s+{pattern}{ends}|{re.escape(_plural(word))}(?!\w))", f"{text}\n{paper}", re.I): return _plural(word)
+    alone = found and found.group() != found[1] and re.match(ends, text[found.end() :])
     return f"the {word}" if alone and word[0].isupper() else word
-
-def shared_topics(keywords: Sequence[str],
-                  text: str,  # title and abstract of a paper
-                  n: int = 2,  # topics wanted
-                  idf: Idf = lambda stem: _COMMON + 1,
-                  ) -> list[str]:  # first those that come first among the keywords
-    "Which keywords of a text a paper is about: phrases that it has, and rarer nouns that it has more than once."
-    present, out = stems(text), []
-    for keyword in keywords:
-        parts = stems(keyword)
-        if not parts: continue
-        times = sum(present[i : i + len(parts)] == parts for i in range(len(present)))
-        if len(parts) > 1 and times or times > 1 and not _NO_NOUN.search(keyword) and idf(parts[0]) > _COMMON: out.append(keyword)
-    return out[:n]
-
-def phrases_in_common(claim: str,
-                      text: str,  # title and abstract of a paper
-                      idf: Idf,
-                      ) -> list[str]:  # rarest first
-    "Pairs of words that a claim and a paper have in common."
-    present = stems(text)
-    pairs = set(zip(present, present[1:], strict=False))
-    found = re.finditer(r"(?<![\w-])(?=(?P<pair>(\w[\w-]*\w)[\s-](\w[\w-]*\w)(?![\w-])))", claim)
-    kept = [(m["pair"], parts) for m in found if len(parts := tuple(stems(m["pair"]))) == 2 and parts in pairs and not NO_TOPIC & set(parts)]
-    rare = [(pair, sum(map(idf, parts))) for pair, parts in kept if not _NO_NOUN.search(pair.removesuffix("ing")) and sum(map(idf, parts)) > _COMMON]
-    return [pair for pair, _ in sorted(rare, key=lambda p: -p[1])]
 
 def listed(words: Sequence[str],
            ) -> str:
@@ -540,9 +521,45 @@ def in_words(count: int,
     "A number in a sentence: in words up to ten."
     return _NUMBERS[count] if count < len(_NUMBERS) else f"{count:,}"
 
+# %% ../../nbs/25_grounding.ipynb #c011h2
+_COMMON = 3.0  # a topic is rarer, by its inverse document frequency: a word in about one paper of twenty
+_NO_NOUN = re.compile(r"(?:ing|ed|ive|ous|able|ible|ful|less|ly|(?<!riev)al|ic)$")  # endings of words that name no topic by themselves
+
+def _runs_of(n: int, text: str) -> dict[tuple[str, ...], str]:
+    "Runs of `n` words with nothing but a space or a hyphen between them: their stems, and the words as they stand."
+    tokens = [(m, next(iter(stems(m.group())), "")) for m in re.finditer(r"[^\W_]+", text)]
+    runs = (tokens[i : i + n] for i in range(len(tokens) - n + 1))
+    return {tuple(stem for _, stem in run): text[run[0][0].start() : run[-1][0].end()] for run in runs
+            if all(stem for _, stem in run) and all(text[a.end() : b.start()] in (" ", "-") for (a, _), (b, _) in zip(run, run[1:], strict=False))}
+
+def shared_topics(keywords: Sequence[str],
+                  text: str,  # title and abstract of a paper
+                  n: int = 2,  # topics wanted
+                  idf: Idf = lambda stem: _COMMON + 1,
+                  ) -> list[str]:  # first those that come first among the keywords
+    "Which keywords of a text a paper is about: phrases that it has, and rarer nouns that it has more than once."
+    present, out = stems(text), []
+    runs = {n: _runs_of(n, text) for n in {len(stems(k)) for k in keywords} - {0, 1}}
+    for keyword in keywords:
+        parts = tuple(stems(keyword))
+        if len(parts) == 1: shared = present.count(parts[0]) > 1 and not _NO_NOUN.search(keyword) and idf(parts[0]) > _COMMON
+        else: shared = parts in runs.get(len(parts), ())
+        if shared: out.append(keyword)
+    return out[:n]
+
+def phrases_in_common(claim: str,
+                      text: str,  # title and abstract of a paper
+                      idf: Idf,
+                      ) -> list[str]:  # longest first, then rarest first
+    "Phrases of two or three words that a claim and a paper have in common."
+    theirs = {n: _runs_of(n, text) for n in (3, 2)}
+    found = [(n, sum(map(idf, parts)), phrase) for n in theirs for parts, phrase in _runs_of(n, claim).items()
+             if parts in theirs[n] and not NO_TOPIC & set(parts) and not _NO_NOUN.search(phrase.removesuffix("ing"))]
+    return [phrase for n, rarity, phrase in sorted(found, key=lambda f: (-f[0], -f[1])) if rarity > _COMMON]
+
 # %% ../../nbs/25_grounding.ipynb #c011k
 MOST_CITED = 30  # words of a citing sentence that are shown
-_RUBBLE = re.compile(r"\\[a-z]+|[{}$|<>~^]|\b(?:ref|sec|fig|eq|tab)(?:sec|eq|fig)?:|---|\b(?:19|20)\d\d[a-z]?\s*[);]")  # of mark-up
+_RUBBLE = re.compile(r"\\[a-z]+|[{}$|<>~^]|\b(?:ref|sec|fig|eq|tab)(?:sec|eq|fig)?:|---|\b(?:19|20)\d\d[a-z]?\s*[);]|numref|:\w+:")  # of mark-up
 
 def citing_words(sentences_: str,  # one or two, with [CITATION] for the paper and [OTHERCIT] for its neighbours
                  ) -> str:  # "" where there is nothing to quote
@@ -551,7 +568,7 @@ def citing_words(sentences_: str,  # one or two, with [CITATION] for the paper a
     text = next((part for part in parts if "[CITATION]" in part), "")
     text = re.sub(r"(?:\s*[,;]?\s*\[(?:OTHERCIT|CITATION)\])*\s*[,;]?\s*\[CITATION\](?:\s*[,;]?\s*\[(?:OTHERCIT|CITATION)\])*", " [this paper]", text)
     text = re.sub(r"(?:\s*[,;]?\s*\[OTHERCIT\])+", " […]", text)
-    text = re.sub(r"\(\s*(\[(?:this paper|…)\])\s*\)", r"\1", re.sub(r"\s+([.,;:?!)])", r"\1", text)).strip()
+    text = re.sub(r"\(\s*(\[(?:this paper|…)\])\s*\)", r"\1", re.sub(r"\s+([.,;:?!)])", r"\1", text)).strip().rstrip(":")
     if len(stems(text)) < LEAST_WORDS or text.count("[…]") > 1 or not quotable(text) or _RUBBLE.search(text): return ""
     words = text.replace("[this paper]", "[this\0paper]").split()
     at = next(i for i, w in enumerate(words) if "\0" in w)
