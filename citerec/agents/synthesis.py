@@ -224,7 +224,7 @@ class SynthesisAgent:
 
     def __call__(self,
                  state: PipelineState,
-                 ) -> dict[str, Any]:  # `final_recommendations` and, under `metadata`, what was dropped and what the corpus lacks
+                 ) -> dict[str, Any]:  # `final_recommendations` and, under `metadata`, what was dropped by which threshold, and what the corpus lacks
         "Choose, order and label what is shown."
         least = state.metadata.get("min_confidence")
         least = self.settings.min_confidence if least is None else float(least)
@@ -241,6 +241,6 @@ class SynthesisAgent:
         for rank, c in enumerate(set_back(kept, set_apart), 1):
             claim, span = claim_in(state, c.claim)
             final.append(recommend(c, paper := records[c.paper.paper_id], rank, match(paper), claim, span, c.paper.paper_id in set_apart))
-        metadata = {**state.metadata, "dropped": dropped}
+        metadata = {**state.metadata, "dropped": dropped, "min_confidence": least}
         if is_thin(kept, least): metadata["coverage"] = coverage_notice(self.corpus, analysis.topic_keywords if analysis else ())
         return {"final_recommendations": tuple(final), "metadata": metadata}
