@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Agent', 'Fallback', 'T', 'TRANSIENT', 'AGENTS', 'fallbacks', 'in_thread', 'attempt', 'untraced', 'refuse_fork',
-           'AgentEvent', 'Pipeline']
+           'records_only', 'AgentEvent', 'Pipeline']
 
 # %% ../nbs/30_pipeline.ipynb #c003
 import asyncio
@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+import citerec.schema
 from .agents.expansion import ExpansionAgent
 from .agents.grounding import GroundingAgent, justify
 from .agents.llm import LLM, background_loop, make_llm, one_line
@@ -41,9 +42,9 @@ Agent = Callable[[PipelineState], dict[str, Any]]  # state -> the part of it tha
 
 def _ungrounded(state: PipelineState) -> dict[str, Any]:
     keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
-    n = len(state.reranked_candidates)
+    text = state.prepared.body if state.prepared else state.user_text
     return {"grounded_candidates": tuple(
-        GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, justification=justify(c, keywords, n, n))
+        GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim, justification=justify(c, keywords, text))
         for c in state.reranked_candidates[: state.k])}
 
 def _as_they_are(corpus: Corpus, state: PipelineState) -> dict[str, Any]:
@@ -158,6 +159,13 @@ _logger = logging.getLogger("citerec")
 
 _OWNER_ONLY = 0o600  # mode of a file that holds drafts
 
+def records_only() -> Any:
+    "The serializer of kept states: it makes records of `citerec.schema` again, and no other classes, whatever a file says."
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+    named = [(citerec.schema.__name__, name) for name, kind in vars(citerec.schema).items()
+             if isinstance(kind, type) and kind.__module__ == citerec.schema.__name__]
+    return JsonPlusSerializer(allowed_msgpack_modules=named)
+
 class AgentEvent(Record):
     "One agent has finished: what it did, in a line, and the state so far."
     agent: str  # one of `AGENTS`
@@ -216,7 +224,7 @@ class Pipeline:
         self.asking = {name for name, wanted in asks.items() if wanted and self.llm}  # agents that ask a language model
         usual: dict[str, Agent] = {
             "query": QueryAgent(corpus, self.settings.max_text_chars, self._llm("query")), "retrieval": retrieval, "expansion": ExpansionAgent(corpus, self.settings),
-            "reranking": self._rerank, "grounding": GroundingAgent(corpus.embedder, self._llm("grounding"), self.settings.llm_papers),
+            "reranking": self._rerank, "grounding": GroundingAgent(corpus.embedder, self._llm("grounding"), self.settings.llm_papers, corpus),
             "synthesis": SynthesisAgent(corpus, self.settings)}
         self.agents = usual | (agents or {})
         self.fallbacks = fallbacks(corpus, retrieval)
@@ -285,6 +293,7 @@ class Pipeline:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, _OWNER_ONLY))
             saver = await stack.enter_async_context(Saver.from_conn_string(path))
             await saver.setup()
+            saver.serde = records_only()
         except (sqlite3.Error, OSError) as e:
             note(f"The states of this run are not kept: {path} cannot be used ({getattr(e, 'strerror', None) or e}). Correct CITEREC_CHECKPOINT.")
             return None

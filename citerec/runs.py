@@ -18,20 +18,13 @@ from pydantic import ValidationError
 
 import citerec.schema
 from .agents.llm import background_loop, one_line
-from .pipeline import AGENTS, Pipeline, refuse_fork, untraced
+from .pipeline import records_only, AGENTS, Pipeline, refuse_fork, untraced
 from .schema import AgentFailure, PipelineState, Record
 from .settings import InputError, explain
 
 if TYPE_CHECKING: from langgraph.checkpoint.sqlite import SqliteSaver
 
 # %% ../nbs/33_runs.ipynb #c005
-def _serializer() -> Any:
-    "Reads and writes the records of `citerec.schema`, and no other classes."
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-    named = [(citerec.schema.__name__, name) for name, kind in vars(citerec.schema).items()
-             if isinstance(kind, type) and kind.__module__ == citerec.schema.__name__]
-    return JsonPlusSerializer(allowed_msgpack_modules=named)
-
 @contextlib.contextmanager
 def _reading(path: str | Path) -> Iterator["SqliteSaver"]:
     "What reads a file of runs; raises `InputError` where it is none."
@@ -44,7 +37,7 @@ def _reading(path: str | Path) -> Iterator["SqliteSaver"]:
         except sqlite3.DatabaseError as e:
             raise InputError(f"{path} is no file of runs ({e}).",
                              "Runs are kept in the file that CITEREC_CHECKPOINT names.") from None
-        saver = SqliteSaver(db, serde=_serializer())
+        saver = SqliteSaver(db, serde=records_only())
         saver.is_setup = True  # its tables are there, and nothing is to be written
         yield saver
 
@@ -137,7 +130,6 @@ async def _go_on(pipeline: Pipeline, path: str, config: dict[str, Any]) -> Pipel
         async with contextlib.AsyncExitStack() as stack:
             saver = await pipeline._saver(stack, path)
             if saver is None: raise InputError(pipeline.notes[-1], "Name a file that can be written to.")
-            saver.serde = _serializer()
             return PipelineState.model_validate(await pipeline._graph(saver).ainvoke(None, config))
 
 def resume(pipeline: Pipeline,  # over the corpus that the run was made on; its agents may be others

@@ -24,11 +24,12 @@ from pydantic import BaseModel, StringConstraints
 from .llm import LLM, MOST_QUOTED, RULES, Answer, Question, gives_orders, llm_report, llm_stopped, one_line, quoted
 from .query import NO_TOPIC
 from ..data.chunks import sentences
-from ..data.corpus import Corpus, clean
+from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.lexical import STOPWORDS, stems
 from ..schema import (
     AgentFailure, CitationIntent, CitationPath, GroundedPaper, Paper, PipelineState, RankedPaper, Relation, ScoredPaper)
+from ..text import clean
 
 # %% ../../nbs/25_grounding.ipynb #c005
 _LINK = re.compile(r"""

@@ -89,7 +89,7 @@ def check_text(text: str,  # what the user wants citations for
                max_chars: int = 50_000,  # longest text accepted, characters
                ) -> str:  # without surrounding white space
     "Return the text if recommendations can be made for it, else raise `InputError`."
-    if not isinstance(text, str): raise InputError(f"The text is a {type(text).__name__}.", "Give a string.")
+    if not isinstance(text, str): raise InputError("The text has to be a string.", "Give the words themselves.")
     found = _HALVES.sub("\ufffd", text).strip()
     if not found: raise InputError("The text is empty.", _ADVICE)
     if len(found) > max_chars:

@@ -34,6 +34,9 @@ CREATE TABLE citation_edges (
     source_id TEXT NOT NULL REFERENCES papers(paper_id), target_id TEXT NOT NULL REFERENCES papers(paper_id),
     PRIMARY KEY (source_id, target_id)) WITHOUT ROWID;
 CREATE INDEX edges_by_target ON citation_edges(target_id);
+CREATE INDEX papers_by_arxiv ON papers(arxiv_id);
+CREATE INDEX papers_by_doi ON papers(lower(doi));
+CREATE INDEX papers_by_title ON papers(title COLLATE NOCASE);
 CREATE TABLE citation_contexts (
     context_id TEXT PRIMARY KEY, citing_id TEXT NOT NULL, cited_id TEXT NOT NULL REFERENCES papers(paper_id),
     text TEXT NOT NULL, group_id TEXT) WITHOUT ROWID;

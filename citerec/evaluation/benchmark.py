@@ -50,7 +50,7 @@ def make_queries(corpus: Corpus,
         relevant = tuple(corpus.ids[r] for r in corpus.graph.references_of(corpus.row(paper.paper_id)))
         found.append(EvalSample(query_id=paper.paper_id, citing_id=paper.paper_id, text=paper.text if with_title else paper.abstract, year=paper.year, relevant=relevant))
     if not found: raise InputError(f"No paper of {corpus.folder} has an abstract and {min_references} references in the corpus.",
-                                   "Lower min_references, or add citations.")
+                                   f"Ask for fewer references a paper (min_references, now {min_references}), or add citations.")
     return found[:n]
 
 # %% ../../nbs/41_benchmark.ipynb #c011

@@ -482,5 +482,6 @@ def criteria(table: "pandas.DataFrame",  # of an `Experiment`
              ) -> str:  # a line for each system
     "Say how systems stand to what a recommender should reach, beside what can be reached."
     ceiling = table.attrs["ceiling R@10"]
-    return "\n".join(f"{name}: Recall@10 {row['R@10']:.3f} (wanted {LEAST['R@10']:.2f}, attainable {ceiling:.3f}), MRR {row['RR']:.3f} (wanted {LEAST['RR']:.2f})"
+    recall = f"citerec aims at {LEAST['R@10']:.2f}; at most {ceiling:.3f} can be reached with 10 papers"
+    return "\n".join(f"{name}: Recall@10 {row['R@10']:.3f} ({recall}), MRR {row['RR']:.3f} (citerec aims at {LEAST['RR']:.2f})"
                      for name, row in table.iterrows())
