@@ -31,6 +31,7 @@ def _cited(recommendation: Recommendation) -> str:
 def _facts(recommendation: Recommendation, authors: int = _AUTHORS, venue: int | None = None) -> str:
     "Authors, venue and citations on one line; the venue in as many characters as given."
     names, where = recommendation.authors, recommendation.venue or ""
+    if len(names) == authors + 1: authors += 1  # a name says more than "and 1 more"
     more = f" and {len(names) - authors} more" if len(names) > authors else ""
     if venue: where = textwrap.shorten(where, venue, placeholder=" …")
     known = [", ".join(names[:authors]) + more, where, _cited(recommendation)]
