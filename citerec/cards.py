@@ -24,28 +24,31 @@ def _cited(recommendation: Recommendation) -> str:
     "How often a paper is cited; nothing where that is unknown or never."
     n = recommendation.citation_count
     if not n: return ""
-    here = recommendation.signals.get("in_degree_log")  # the corpus' own count, as a logarithm
-    return f"cited by {n:,} {'paper' if n == 1 else 'papers'}{' here' if here is not None and n <= round(math.expm1(here)) else ''}"
+    own = recommendation.signals.get("in_degree_log")  # the corpus' own count, as a logarithm
+    here = " here" if own is not None and n <= round(math.expm1(own)) else ""
+    return f"cited by {n:,} {'paper' if n == 1 else 'papers'}{here}"
 
-def _facts(recommendation: Recommendation) -> str:
-    "Authors, venue and citations on one line."
-    names = recommendation.authors
-    more = f" and {len(names) - _AUTHORS} more" if len(names) > _AUTHORS else ""
-    known = [", ".join(names[:_AUTHORS]) + more, recommendation.venue or "", _cited(recommendation)]
+def _facts(recommendation: Recommendation, authors: int = _AUTHORS, venue: int | None = None) -> str:
+    "Authors, venue and citations on one line; the venue in as many characters as given."
+    names, where = recommendation.authors, recommendation.venue or ""
+    if len(names) == authors + 1: authors += 1  # a name says more than "and 1 more"
+    more = f" and {len(names) - authors} more" if len(names) > authors else ""
+    if venue: where = textwrap.shorten(where, venue, placeholder=" …")
+    known = [", ".join(names[:authors]) + more, where, _cited(recommendation)]
     return " · ".join(part for part in known if part)
 
-def _title(recommendation: Recommendation) -> str:
-    return f"{recommendation.title} ({recommendation.year})" if recommendation.year else recommendation.title
+def _year(recommendation: Recommendation) -> str: return f" ({recommendation.year})" if recommendation.year else ""
 
 # %% ../nbs/29_cards.ipynb #c009
-_TOLD = {Relation.reference: "papers closest to your text cite", Relation.citation: "t cites ", Relation.neighbour: "on similar topics cite",
-         Relation.context: "in a sentence like yours"}  # words of a reason that tell a relation
+_TOLD = {Relation.reference: "papers closest to your text cite", Relation.citation: "t cites ",
+         Relation.neighbour: "on similar topics cite", Relation.context: "in a sentence like yours"}  # in a reason
 
 def _paths(recommendation: Recommendation) -> list[str]:
     "Citation paths in words, one a relation, without those that the reason tells."
     if not recommendation.paths: return [recommendation.path] * bool(recommendation.path)
     def is_told(path: CitationPath) -> bool:
-        return _TOLD[path.relation] in recommendation.justification and (path.relation is Relation.context or not path.via_titles)
+        adds = path.via_titles and path.relation is not Relation.context
+        return not adds and _TOLD[path.relation] in recommendation.justification
     return [str(path) for path in recommendation.paths if not is_told(path)]
 
 # %% ../nbs/29_cards.ipynb #c012
@@ -60,7 +63,8 @@ def notices(state: PipelineState,  # of the run that made the answer
             ) -> list[str]:  # sentences, for above the answer
     "What is said of the text and of the corpus."
     said = state.metadata.get("said") or []
-    return [str(words) for words in [state.metadata.get("coverage"), *([said] if isinstance(said, str) else said)] if words]
+    said = [said] if isinstance(said, str) else said
+    return [str(words) for words in (state.metadata.get("coverage"), *said) if words]
 
 def remarks(state: PipelineState,  # of the run that made the answer
             ) -> list[str]:  # sentences, for above the answer
@@ -76,10 +80,12 @@ def below(recommendations: Sequence[Recommendation],
           state: PipelineState,  # of the run that made them
           ) -> list[str]:  # sentences, for below the answer
     "What the percentages mean, and how many papers stay below the threshold."
-    dropped, least = int(state.metadata.get("dropped", {}).get("below threshold", 0)), state.metadata.get("min_confidence")
+    dropped = int(state.metadata.get("dropped", {}).get("below threshold", 0))
+    least = state.metadata.get("min_confidence")
     than = f" of {float(least):.2f}".replace(" 0.", " .") if least else ""
     more = f"{dropped:,} more below a confidence{than or ' that is shown'}." if dropped else ""
-    return [words for words in [MEANING if any(r.confidence is not None for r in recommendations) else "", more] if words]
+    means = MEANING if any(r.confidence is not None for r in recommendations) else ""
+    return [words for words in (means, more) if words]
 
 # %% ../nbs/29_cards.ipynb #c018
 NOTHING = "No paper of this corpus fits. Widen the years, ask for fewer citations, or say more about the topic."
@@ -93,6 +99,8 @@ def nothing(state: PipelineState,  # of a run without recommendations
 # %% ../nbs/29_cards.ipynb #c022
 _WIDTH = 100  # columns of text that are still read comfortably
 _LINES = 6  # lines of a recommendation, at most
+_FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
+_TITLE = 24  # columns that a title needs; in less it has a line for itself
 _INDENT = "    "
 
 def _percent(confidence: float | None) -> str:
@@ -100,35 +108,45 @@ def _percent(confidence: float | None) -> str:
 
 def _wrap(text: str, width: int, first: str = _INDENT, lines: int | None = None) -> list[str]:
     "A text as lines; where it needs more than allowed it ends in an ellipsis."
-    return textwrap.wrap(one_line(text), width, initial_indent=first, subsequent_indent=_INDENT, max_lines=lines, placeholder=" …",
-                            break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(one_line(text), width, initial_indent=first, subsequent_indent=_INDENT, max_lines=lines,
+                         placeholder=" …", break_long_words=False, break_on_hyphens=False)
 
 def _label(recommendation: Recommendation) -> str:
     return f"{_percent(recommendation.confidence)}{' · foundational' if recommendation.foundational else ''}"
 
+def _head(r: Recommendation, width: int) -> list[str]:
+    "Rank, title, year and confidence: on one line where there is room."
+    label = f"{_year(r)}  {_label(r)}"
+    room = width - len(label)
+    title = "".join(_wrap(r.title, max(room, _TITLE) if room >= _TITLE else width, f"{r.rank:2}. ", 1)) or f"{r.rank:2}."
+    return [f"{title}{label}"] if room >= _TITLE else [title, f"{_INDENT}{label.strip()}"]
+
 def _in_brief(r: Recommendation, width: int, text_kind: str) -> list[str]:
-    "What fits on a few lines: title, facts and reason first, then the quotation, what was not believed, the sentence it serves, the link."
-    label = _label(r)
-    title, *_ = _wrap(_title(r), max(20, width - len(label) - 2), f"{r.rank:2}. ", 1) or [f"{r.rank:2}."]
-    top = [f"{title}  {label}", *_wrap(_facts(r), width, lines=1), *_wrap(r.justification, width, lines=2)]
-    rest = [*(f"Note: {flag}" for flag in r.flags), f"{text_kind.capitalize()}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
+    "What fits on few lines: title, facts and reason, then what was not believed, quotation, sentence served and link."
+    top = [*_head(r, width), *_wrap(_facts(r, _FEW, _VENUE), width, lines=1), *_wrap(r.justification, width, lines=2)]
+    rest = [*(f"Note: {flag}" for flag in r.flags),
+            f"{text_kind.capitalize()}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
             f"For: “{r.claim}”" if r.claim else ""]
     rest = [part for part in rest if part][: _LINES - len(top)]
-    link = [f"{_INDENT}{one_line(url)}"] if (url := _link(r.url)) and len(top) + len(rest) < _LINES else []  # a link that is cut short leads nowhere
-    spare = _LINES - len(top) - len(rest) - len(link)
+    url = _link(r.url) if len(top) + len(rest) < _LINES else None  # whole or not at all: half a link leads nowhere
+    spare = _LINES - len(top) - len(rest) - bool(url)
     for part in rest:
         lines = _wrap(part, width, lines=1 + spare)
         spare -= len(lines) - 1
         top += lines
-    return top + link
+    return [*top, f"{_INDENT}{one_line(url)}"] if url else top
 
 def _in_full(r: Recommendation, width: int, text_kind: str) -> list[str]:
     "Everything that is known."
     signals = ", ".join(f"{name} {value:.3g}" for name, value in r.signals.items())
-    parts = [_facts(r), f"Confidence: {_label(r)}", r.justification, f"From its {text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
-             f"For your sentence: “{r.claim}”" if r.claim else "", f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "",
-             *(f"Note: {flag}" for flag in r.flags), *(f"Path: {path}" for path in _paths(r)), f"Signals: {signals}" if signals else "", _link(r.url) or ""]
-    return [*_wrap(_title(r), width, f"{r.rank:2}. "), *(line for part in parts if part for line in _wrap(part, width))]
+    parts = [_facts(r), f"Confidence: {_label(r)}", r.justification,
+             f"From its {text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
+             f"For your sentence: “{r.claim}”" if r.claim else "",
+             f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "",
+             *(f"Note: {flag}" for flag in r.flags), *(f"Path: {path}" for path in _paths(r)),
+             f"Signals: {signals}" if signals else "", _link(r.url) or ""]
+    lines = (line for part in parts if part for line in _wrap(part, width))
+    return [*_wrap(f"{r.title}{_year(r)}", width, f"{r.rank:2}. "), *lines]
 
 def _columns(width: int | None) -> int: return width or min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)
 
@@ -157,6 +175,7 @@ def as_text(recommendations: Sequence[Recommendation],  # best first
 _GREY = "rgba(128, 128, 128, 0.4)"  # on a light and on a dark page
 _BORDER = f"border:1px solid {_GREY};border-radius:8px;padding:10px 16px;margin:0 0 12px"
 _QUOTE = f"margin:4px 0;padding:0 0 0 12px;border-left:3px solid {_GREY}"
+_EVERYWHERE = "Cited for many topics, not for this one alone"
 _TAG = f"border:1px solid {_GREY};border-radius:10px;padding:0 8px;font-size:85%;font-weight:normal"
 
 def _safe(text: str) -> str: return escape(one_line(text))
@@ -174,19 +193,23 @@ def card(recommendation: Recommendation,
          ) -> str:  # HTML, escaped, to stand among other cards
     "Draw one recommendation."
     r = recommendation
-    url, title = _link(r.url), _safe(_title(r))
+    url, title = _link(r.url), _safe(f"{r.title}{_year(r)}")
     if url: title = f'<a href="{escape(url)}" target="_blank" rel="noopener noreferrer">{title}</a>'
-    tag = f' <span class="citerec-tag" style="{_TAG}" title="Cited for many topics, not for this one alone">foundational</span>' if r.foundational else ""
+    tag = f' <span class="citerec-tag" style="{_TAG}" title="{_EVERYWHERE}">foundational</span>' if r.foundational else ""
     bar = "" if r.confidence is None else f"{_bar(r.confidence)} "
-    more = [r.citation_intent_match, *(f"Note: {flag}" for flag in r.flags), *(f"{path[0].upper()}{path[1:]}" for path in _paths(r) if path)]
+    paths = (f"{path[0].upper()}{path[1:]}" for path in _paths(r) if path)
+    more = [r.citation_intent_match, *(f"Note: {flag}" for flag in r.flags), *paths]
     found = "".join(f"<p>{_safe(words)}</p>" for words in more if words)
+    kind = f"From its {_safe(text_kind)}"
     parts = [
-        f'<p class="citerec-title" role="heading" aria-level="3" style="font-weight:600"><span class="citerec-rank">{r.rank}</span> {title}{tag}</p>',
+        '<p class="citerec-title" role="heading" aria-level="3" style="font-weight:600">'
+        f'<span class="citerec-rank">{r.rank}</span> {title}{tag}</p>',
         f'<p class="citerec-facts">{_safe(_facts(r))}</p>' if _facts(r) else "",
         f'<p class="citerec-confidence" title="{_safe(MEANING)}">{bar}{_percent(r.confidence)}</p>',
         f'<p class="citerec-claim">For your sentence “{_safe(_short(r.claim))}”</p>' if r.claim else "",
         f'<p class="citerec-reason">{_safe(r.justification)}</p>' if r.justification else "",
-        f'<blockquote class="citerec-quote" style="{_QUOTE}" title="From its {_safe(text_kind)}">{_safe(r.supporting_snippet)}</blockquote>' if r.supporting_snippet else "",
+        f'<blockquote class="citerec-quote" style="{_QUOTE}" title="{kind}">{_safe(r.supporting_snippet)}</blockquote>'
+        if r.supporting_snippet else "",
         _unfolding("why", "How it was found", found) if found else "",
     ]
     return f'<div class="citerec-card" role="listitem" style="{_BORDER}">{"".join(parts)}</div>'
@@ -203,7 +226,8 @@ STYLE = """<style>
   outline: 2px solid currentColor; outline-offset: 2px; border-radius: 3px; }
 .citerec-card { background: color-mix(in srgb, currentColor 3%, transparent); }
 .citerec .citerec-title { font-size: 1.12em; margin-bottom: .1rem; padding-left: 1.9em; text-indent: -1.9em; }
-.citerec-rank { display: inline-block; min-width: 1.6em; text-indent: 0; opacity: .75; font-variant-numeric: tabular-nums; }
+.citerec-rank { display: inline-block; min-width: 1.6em; text-indent: 0; opacity: .75;
+  font-variant-numeric: tabular-nums; }
 .citerec-tag { display: inline-block; text-indent: 0; opacity: .85; }
 .citerec-facts, .citerec-confidence, .citerec-claim, .citerec-below { opacity: .85; }
 .citerec .citerec-bar { overflow: hidden; }
@@ -218,7 +242,8 @@ STYLE = """<style>
 </style>"""
 
 def _box(name: str, colour: str, sentences: Sequence[str]) -> str:
-    return "".join(f'<p class="citerec-{name}" style="border-left:4px solid {colour};padding:8px 13px">{_safe(s)}</p>' for s in sentences)
+    start = f'<p class="citerec-{name}" style="border-left:4px solid {colour};padding:8px 13px">'
+    return "".join(f"{start}{_safe(s)}</p>" for s in sentences)
 
 def as_html(recommendations: Sequence[Recommendation],  # best first
             state: PipelineState,  # of the run that made them

@@ -28,13 +28,14 @@ def plain_title(title: str,
     return re.sub(r"[^a-z0-9]", "", title.lower())
 
 YEARS_APART = 2  # years between a preprint and its publication
-_SMALL = frozenset("a an the of for in on with from to by and via using through at as".split())  # words that change between versions of a title
+_SMALL = frozenset("a an the of for in on with from to by and via using through at as".split())  # change between versions
 _VERSION = re.compile(r"\W*\(?\b(?:extended (?:abstract|version)|technical report|preprint)\b\)?\W*$", re.I)
 
 def _folded(text: str) -> str:
     "A text in lower case without accents, with American endings."
     bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).lower()
-    return re.sub(r"(?<=[a-z]{3})is(?=ation|ing\b|e[sd]?\b)", "iz", re.sub(r"(?<=[a-z]{3})our(?=s?\b|al\b)", "or", bare))
+    bare = re.sub(r"(?<=[a-z]{3})our(?=s?\b|al\b)", "or", bare)
+    return re.sub(r"(?<=[a-z]{3})is(?=ation|ing\b|e[sd]?\b)", "iz", bare)
 
 def title_stems(title: str,
                 ) -> tuple[str, ...]:  # numbers, letters and Roman numerals as they stand
@@ -53,7 +54,7 @@ def same_paper(a: Paper,
     return len(first) < 2 or first[0] == first[1]
 
 # %% ../../nbs/26_synthesis.ipynb #c008
-MOVES = {"yes": -1.5, "partly": 0.0, "no": 2.5}  # places that a verdict moves a paper by; halves, so that no two papers meet
+MOVES = {"yes": -1.5, "partly": 0.0, "no": 2.5}  # places that a verdict moves a paper by; halves: no two papers meet
 THIN = .2  # a best confidence below it means that the corpus has nothing that fits well
 CLOSEST = 3  # papers that are shown then, whatever their confidence
 
@@ -73,8 +74,8 @@ def is_thin(candidates: Sequence[GroundedPaper],
 def worth_showing(candidates: Sequence[GroundedPaper],  # best first
                   min_confidence: float = 0.0,  # least calibrated confidence
                   exclude_ids: Sequence[str] = (),  # papers never to show
-                  records: Mapping[str, Paper] = {},  # id -> full record, as far as known: duplicates are told by year and author
-                  ) -> tuple[list[GroundedPaper], dict[str, int]]:  # what is kept, and how many were dropped for which reason
+                  records: Mapping[str, Paper] = {},  # id -> full record, as far as known
+                  ) -> tuple[list[GroundedPaper], dict[str, int]]:  # what is kept, how many were dropped for which reason
     "Drop duplicates, excluded papers and those below the threshold."
     kept: list[GroundedPaper] = []
     papers: list[Paper] = []
@@ -83,9 +84,11 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
     dropped["excluded"] = len(candidates) - len(allowed)
     thin = is_thin(allowed, min_confidence)
     for c in allowed:
-        paper = records.get(c.paper.paper_id) or Paper(paper_id=c.paper.paper_id, title=c.paper.title or c.paper.paper_id, year=c.paper.year)
+        known = c.paper
+        paper = records.get(known.paper_id) or Paper(paper_id=known.paper_id, title=known.title or known.paper_id, year=known.year)
+        low = c.confidence is not None and c.confidence < min_confidence
         if any(same_paper(paper, other) for other in papers): dropped["duplicate"] += 1
-        elif c.confidence is not None and c.confidence < min_confidence and not (thin and len(kept) < CLOSEST): dropped["below threshold"] += 1
+        elif low and not (thin and len(kept) < CLOSEST): dropped["below threshold"] += 1
         else:
             kept.append(c)
             papers.append(paper)
@@ -93,7 +96,8 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
 
 # %% ../../nbs/26_synthesis.ipynb #c008g
 HUB = .02  # share of the corpus: a hub is cited as often as its most cited papers
-_NAMED, _LIKE = .5, .6  # coverage of its title or name, and cosine of a sentence that cites it, from which the text itself speaks of a paper
+_NAMED = .5  # share of its title or name from which the text names a paper
+_LIKE = .6  # cosine with a sentence that cites it from which the text speaks of it
 _FAR = .7  # share of the specific papers' cosine below which a paper is far from the text
 _SIMILAR = .75  # share of a confidence that is about the same
 BACK = 3  # places a foundational paper moves back at most
@@ -101,7 +105,8 @@ BACK = 3  # places a foundational paper moves back at most
 def _speaks_of(candidate: GroundedPaper) -> bool:
     "Whether the text itself, by names or by sentences like it, speaks of a paper."
     s = candidate.paper.signals
-    return max(s.get("title_cover", 0), s.get("title_cover_near", 0), s.get("name_cover", 0)) >= _NAMED or max(s.get("ctx_best", 0), s.get("ctx_near", 0)) >= _LIKE
+    named = max(s.get(name, 0) for name in ("title_cover", "title_cover_near", "name_cover"))
+    return named >= _NAMED or max(s.get("ctx_best", 0), s.get("ctx_near", 0)) >= _LIKE
 
 def foundational(shown: Sequence[GroundedPaper],  # in their order
                  hubs: Collection[str],  # ids of the most cited papers
@@ -110,8 +115,9 @@ def foundational(shown: Sequence[GroundedPaper],  # in their order
     found = set()
     for c in shown:
         if c.paper.paper_id not in hubs or c.confidence is None or _speaks_of(c): continue
-        specific = [o for o in shown if o.paper.paper_id not in hubs and o.claim == c.claim and o.confidence is not None and o.confidence >= _SIMILAR * c.confidence]
-        if c.paper.similarity_score < _FAR * max((o.paper.similarity_score for o in specific), default=-1): found.add(c.paper.paper_id)
+        others = (o for o in shown if o.paper.paper_id not in hubs and o.claim == c.claim)
+        nearest = max((o.paper.similarity_score for o in others if (o.confidence or 0) >= _SIMILAR * c.confidence), default=-1.0)
+        if c.paper.similarity_score < _FAR * nearest: found.add(c.paper.paper_id)
     return frozenset(found)
 
 def set_back(shown: Sequence[GroundedPaper],  # in their order
@@ -128,17 +134,23 @@ def set_back(shown: Sequence[GroundedPaper],  # in their order
     return out
 
 # %% ../../nbs/26_synthesis.ipynb #c010
-_BRINGS = r"(?:propos|introduc|present|develop|releas|provid|construct|contribut|creat|describ|collect|annotat)\w*\s+(?:\w[\w-]*,?\s+){0,6}?"
-_MARKS: dict[CitationIntent, tuple[tuple[re.Pattern[str], str], ...]] = {intent: tuple((re.compile(rf"\b{pattern}\b", re.I), words) for pattern, words in marks) for intent, marks in {
-    CitationIntent.method: [(_BRINGS + r"algorithms?", "it brings an algorithm"), (_BRINGS + r"architectures?", "it brings an architecture"),
-                            (_BRINGS + r"(?:methods?|approach(?:es)?|techniques?|frameworks?|procedures?)", "it brings a method"),
-                            (_BRINGS + r"models?", "it brings a model"), (_BRINGS + r"(?:tool(?:kit)?s?|librar(?:y|ies)|software)", "it brings a tool")],
-    CitationIntent.comparison: [(r"outperform\w*|surpass\w*", "it reports that it outperforms others"), (r"state[- ]of[- ]the[- ]art", "it speaks of the state of the art"),
-                                (r"(?:we\s+)?compar(?:e|ed|es|ison|isons)|baselines?", "it compares methods")],
-    CitationIntent.benchmark: [(_BRINGS + r"(?:data\s?sets?|corpus|corpora|treebanks?)|(?:data\s?set|corpus|treebank)\s+(?:of|with|for)", "it brings a data set"),
-                               (r"benchmarks?|leaderboards?|shared task|test suite", "it is about a benchmark"), (r"metrics?", "it is about a metric")],
-    CitationIntent.background: [(r"surveys?|reviews?|overview", "it surveys a field"), (r"tutorial|introduction to|textbook|handbook", "it introduces a field")],
-}.items()}
+_BRINGS = r"""(?:propos|introduc|present|develop|releas|provid|construct|contribut|creat|describ|collect|annotat)\w*\s+
+  (?:\w[\w-]*,?\s+){0,6}?"""
+_SAYS: dict[CitationIntent, dict[str, str]] = {  # words -> the pattern that a paper has to show for them
+    CitationIntent.method: {
+        "it brings an algorithm": _BRINGS + r"algorithms?", "it brings an architecture": _BRINGS + r"architectures?",
+        "it brings a method": _BRINGS + r"(?:methods?|approach(?:es)?|techniques?|frameworks?|procedures?)",
+        "it brings a model": _BRINGS + r"models?", "it brings a tool": _BRINGS + r"(?:tool(?:kit)?s?|librar(?:y|ies)|software)"},
+    CitationIntent.comparison: {
+        "it reports that it outperforms others": r"outperform\w*|surpass\w*", "it compares methods": r"compar(?:e|ed|es|isons?)|baselines?",
+        "it speaks of the state of the art": r"state[-\s]of[-\s]the[-\s]art"},
+    CitationIntent.benchmark: {
+        "it brings a data set": _BRINGS + r"(?:data\s?sets?|corpus|corpora|treebanks?)|(?:data\s?set|corpus|treebank)\s+(?:of|with|for)",
+        "it is about a benchmark": r"benchmarks?|leaderboards?|shared\s+task|test\s+suite", "it is about a metric": r"metrics?"},
+    CitationIntent.background: {
+        "it surveys a field": r"surveys?|reviews?|overview", "it introduces a field": r"tutorial|introduction\s+to|textbook|handbook"},
+}
+_MARKS = {intent: {words: re.compile(rf"\b(?:{pattern})\b", re.I | re.X) for words, pattern in says.items()} for intent, says in _SAYS.items()}
 OFTEN_CITED = .95  # share of the corpus that a paper must out-cite to count as a common reference
 
 def intent_match(intent: CitationIntent,
@@ -147,15 +159,16 @@ def intent_match(intent: CitationIntent,
                  often_cited: bool = False,  # whether it is among the most cited of the corpus
                  ) -> str:  # a sentence; "" where the paper does not say
     "Say how a paper fits what the citation is for."
-    where = title if intent is CitationIntent.background else f"{title}. {abstract}"  # an abstract reviews its field in passing
-    words = next((words for pattern, words in _MARKS[intent] if pattern.search(where)), "")
-    if not words and intent is CitationIntent.background and often_cited: words = "it is among the most cited papers of this corpus"
+    where = title if intent is CitationIntent.background else f"{title}. {abstract}"  # an abstract reviews its field
+    words = next((words for words, pattern in _MARKS[intent].items() if pattern.search(where)), "")
+    if not words and intent is CitationIntent.background and often_cited: words = "it is among the most cited papers here"
     return f"You want {AIMS[intent]}, and {words}." if words else ""
 
 # %% ../../nbs/26_synthesis.ipynb #c011b
 SCANT = 2  # papers on a topic that are next to none
 _LOOKED_AT = 20  # papers with most of a topic's words, in which the whole of it is looked for
 _GAPS = 3  # topics named
+_RARE = .01  # share of the papers in which at least one word of a topic is not found more often
 NOTHING_FITS = "Nothing in this corpus fits well; the closest papers are shown."
 
 def papers_on(corpus: Corpus,
@@ -173,14 +186,18 @@ def gaps(corpus: Corpus,
          keywords: Sequence[str],  # of a text, most telling first
          ) -> list[str]:
     "Topics of a text on which a corpus has next to nothing."
-    return [k for k in keywords if stems(k) and papers_on(corpus, k) <= SCANT][:_GAPS]
+    known, rare = corpus.lexical.frequencies, max(SCANT, _RARE * len(corpus))
+    def is_rare(topic: str) -> bool:  # a phrase of frequent words is not missed
+        return min((known.get(s, 0) for s in stems(topic)), default=rare + 1) <= rare
+    return [k for k in keywords if is_rare(k) and papers_on(corpus, k) <= SCANT][:_GAPS]
 
 def coverage_notice(corpus: Corpus,
                     keywords: Sequence[str],  # of the text, most telling first
                     ) -> str:
     "What is said where nothing in a corpus fits well."
     missing = gaps(corpus, keywords)
-    return f"{NOTHING_FITS} This corpus has next to nothing on {listed(missing).replace(' and ', ' or ')}." if missing else NOTHING_FITS
+    if not missing: return NOTHING_FITS
+    return f"{NOTHING_FITS} This corpus has next to nothing on {listed(missing).replace(' and ', ' or ')}."
 
 # %% ../../nbs/26_synthesis.ipynb #c013
 def recommend(candidate: GroundedPaper,
@@ -192,15 +209,18 @@ def recommend(candidate: GroundedPaper,
               foundational: bool = False,  # whether it is cited for many topics
               ) -> Recommendation:
     "Make a recommendation of a grounded candidate and its record."
-    return Recommendation(rank=rank, paper_id=paper.paper_id, title=paper.title, authors=paper.authors, year=paper.year, venue=paper.venue,
-                          citation_count=paper.citation_count, url=paper.url, justification=candidate.justification,
-                          supporting_snippet=candidate.supporting_snippet, confidence=candidate.confidence, citation_intent_match=candidate.intent_match or match,
-                          flags=candidate.flags, claim=claim, claim_span=span, foundational=foundational,
-                          path="; ".join(map(str, candidate.paper.paths)) or "found by its text alone", paths=candidate.paper.paths, signals=candidate.paper.signals)
+    paths = candidate.paper.paths
+    return Recommendation(
+        rank=rank, paper_id=paper.paper_id, title=paper.title, authors=paper.authors, year=paper.year, venue=paper.venue,
+        citation_count=paper.citation_count, url=paper.url, justification=candidate.justification,
+        supporting_snippet=candidate.supporting_snippet, confidence=candidate.confidence,
+        citation_intent_match=candidate.intent_match or match, flags=candidate.flags, paths=paths,
+        path="; ".join(map(str, paths)) or "found by its text alone", signals=candidate.paper.signals,
+        claim=claim, claim_span=span, foundational=foundational)
 
 def claim_in(state: PipelineState,
              claim: int | None,  # of a candidate
-             ) -> tuple[str, tuple[int, int] | None]:  # as the user wrote it, and where; ("", None) where it serves the text as a whole
+             ) -> tuple[str, tuple[int, int] | None]:  # as the user wrote it, and where; ("", None): it serves the whole text
     "The sentence of a longer text that a candidate serves."
     spans = state.prepared.spans if state.prepared else ()
     if claim is None or not 0 <= claim < len(spans): return "", None
@@ -224,7 +244,7 @@ class SynthesisAgent:
 
     def __call__(self,
                  state: PipelineState,
-                 ) -> dict[str, Any]:  # `final_recommendations` and, under `metadata`, what was dropped by which threshold, and what the corpus lacks
+                 ) -> dict[str, Any]:  # `final_recommendations`; under `metadata` what was dropped, and what the corpus lacks
         "Choose, order and label what is shown."
         least = state.metadata.get("min_confidence")
         least = self.settings.min_confidence if least is None else float(least)
@@ -240,7 +260,9 @@ class SynthesisAgent:
         final = []
         for rank, c in enumerate(set_back(kept, set_apart), 1):
             claim, span = claim_in(state, c.claim)
-            final.append(recommend(c, paper := records[c.paper.paper_id], rank, match(paper), claim, span, c.paper.paper_id in set_apart))
+            paper = records[c.paper.paper_id]
+            final.append(recommend(c, paper, rank, match(paper), claim, span, paper.paper_id in set_apart))
         metadata = {**state.metadata, "dropped": dropped, "min_confidence": least}
-        if is_thin(kept, least): metadata["coverage"] = coverage_notice(self.corpus, analysis.topic_keywords if analysis else ())
+        keywords = analysis.topic_keywords if analysis else ()
+        if is_thin(kept, least): metadata["coverage"] = coverage_notice(self.corpus, keywords)
         return {"final_recommendations": tuple(final), "metadata": metadata}
