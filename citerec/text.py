@@ -525,7 +525,7 @@ def _read_latex(text: Traced, headings: bool, markdown: bool) -> Traced:
 
 # %% ../nbs/03_text.ipynb #c056
 # also beside LaTeX
-_MARKDOWN_SURE = r"(?m)\A\s{0,9}---[ \t]*$|^[ ]{0,3}(?:#{1,6}[ \t]+\S|`{3}|~{3}|:::)|\]\([^()\s]|\[-?@\w|\{cite"
+_MARKDOWN_SURE = r"(?m)\A\s{0,9}---[ \t]*$|^[ ]{0,3}(?:#{1,6}[ \t]+\S|`{3}|~{3}|:::)|\]\((?=[^()\s]|\))|\[-?@\w|\{cite"
 _BESIDE_LATEX = re.compile(_MARKDOWN_SURE)
 _MARKDOWN = re.compile(_MARKDOWN_SURE + r"|^[ ]{0,3}\||\[\^|\*\*\S|(?<![\w@\\./])@[A-Za-z][\w:-]{0,40}(?:19|20)\d\d"
                        r"|(?<!`)`[^`\n]{1,80}`(?!`)|^[ \t]*[-*+][ ]+\S[^\n]*\n+[ \t]*[-*+][ ]+\S")
