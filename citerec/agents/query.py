@@ -204,15 +204,15 @@ mean mere need new novel number obtain offer often part perform play possible pr
 provide put quick read recent recently reduce rely remain report represent require result role run same scale see set
 several show similar simple simply since single situation slow small solve special strong study suffer suggest
 support take tend term test thing time train treat try turn various way well whole wide work write algorithm apart
-article aspect author baseline benefit bit case century challenge clear client component connection context corpus
-corpora constant cost day call detail document dozen efficient entire event everything example exist experience
-experiment extra fact factor far few final fresh function gain gap half hand hundred hyper important individual
-information input issue item key layer line little lot loss major majority material mid million minute model name
-natural neighbour neighbor objective old output pair paper past people performance phase piece place point practice
-prone property quality quantity question rare ratio recipe reason regular relevant round rule say scene score section
-sense sequence server side sign size source space stage standard state step strategy structure subject system table
-task technique thousand token tool top total traditional trick type unit update upper useful user value variety
-version view whole word world year""")) - {""}
+art article aspect author baseline benefit bit case century challenge clear client component connection context
+corpus corpora constant cost day call detail document dozen efficient entire event everything example exist
+experience experiment extra fact factor far few final fresh function gain gap half hand hundred hyper important
+individual information input issue item key layer line little lot loss major majority material mid million minute
+model name natural neighbour neighbor objective old output pair paper past people performance phase piece place point
+practice prone property quality quantity question rare ratio recipe reason regular relevant round rule say scene
+score section sense sequence server side sign size source space stage standard state step strategy structure subject
+system table task technique thousand token tool top total traditional trick type unit update upper useful user value
+variety version view whole word world year""")) - {""}
 
 # %% ../../nbs/21_query.ipynb #c010a1
 _VERBS = """accelerate achieve acquire address aggregate align answer approximate assign assume attend attack avoid
@@ -269,8 +269,8 @@ def phrase_papers(topics: Topics,
                 round(math.log10(max(topics.papers,
                                      10))) - 1) if topics.papers > _FEW else 1  # in 40,000 titles three may be chance
     if not (titles >= least and (topics.papers > _FEW or titles > 1 or abstracts > 1) or abstracts > 2): return 0
-    told = [s not in NO_TOPIC and not w.isdigit() for s, w in zip(stemmed, words, strict=True)]
-    if any(w.isdigit() for w in words) or not any(told): return 0
+    told = [s not in NO_TOPIC and w not in _SMALL for s, w in zip(stemmed, words, strict=True)]
+    if any(w.isdigit() for w in words) or words[-1] in _SMALL or not any(told): return 0
     return max(titles, abstracts / 4) if _may_end(topics, words[-1], lone=False) and (told[-1] or titles > 1) else 0
 
 # %% ../../nbs/21_query.ipynb #c010c1
