@@ -150,7 +150,8 @@ def _join(broken: re.Match[str]) -> str:
     text, at = broken.string, broken.start()
     before = _WORD_BEFORE.search(text[max(0, at - _LONGEST_WORD) : at])
     word = before[0].lower() if before else ""
-    return "-" if word in _COMPOUND or _COMPOUND_WITH.match(f"{word}-{text[broken.end() : broken.end() + _LONGEST_WORD]}") else ""
+    whole = f"{word}-{text[broken.end() : broken.end() + _LONGEST_WORD]}"
+    return "-" if word in _COMPOUND or _COMPOUND_WITH.match(whole) else ""
 
 def _characters(text: Traced) -> Traced:
     "A text without hidden and broken characters, in Unicode's composed form."
@@ -528,8 +529,9 @@ def _read_latex(text: Traced, headings: bool, markdown: bool) -> Traced:
     return _commands(_mathematics(text, latex=True, sure=True), headings, own)
 
 # %% ../nbs/03_text.ipynb #c056
-_MARKDOWN_SURE = r"(?m)\A\s{0,9}---[ \t]*$|^[ ]{0,3}(?:#{1,6}[ \t]+\S|`{3}|~{3}|:::)|\]\((?=[^()\s]|\))|\[-?@\w|\{cite(?::[a-z]{1,9})?\}`"  # also beside LaTeX
-_BESIDE_LATEX = re.compile(_MARKDOWN_SURE)
+_MARKDOWN_SURE = r"(?m)\A\s{0,9}---[ \t]*$|^[ ]{0,3}(?:#{1,6}[ \t]+\S|`{3}|~{3}|:::)" + \
+    r"|\]\((?=[^()\s]|\))|\[-?@\w|\{cite(?::[a-z]{1,9})?\}`"
+_BESIDE_LATEX = re.compile(_MARKDOWN_SURE)  # what is Markdown in LaTeX, too
 _MARKDOWN = re.compile(_MARKDOWN_SURE + r"|^[ ]{0,3}\||\[\^|\*\*\S|(?<![\w@\\./])@[A-Za-z][\w:-]{0,40}(?:19|20)\d\d"
                        r"|(?<!`)`[^`\n]{1,80}`(?!`)|^[ \t]*[-*+][ ]+\S[^\n]*\n+[ \t]*[-*+][ ]+\S")
 _FRONT = re.compile(r"\A\s{0,9}---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)

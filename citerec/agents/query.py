@@ -106,7 +106,7 @@ def check_text(text: str,  # what the user wants citations for
     return found
 
 # %% ../../nbs/21_query.ipynb #c007a
-_SMALL = FUNCTION_WORDS["en"] | STOPWORDS | frozenset("per versus vs et al eg ie etc every another others ones "
+_SMALL = FUNCTION_WORDS["en"] | STOPWORDS | frozenset("s per versus vs et al eg ie etc every another others ones "
                                                       "against unlike among across despite rather earlier later along "
                                                       "around beyond onto near".split())
 _TOKEN = re.compile(r"[A-Za-z0-9]+(?:\+\+)?|[^\w\s]|_")
@@ -203,32 +203,34 @@ increase instead introduce investigate involve keep kind large lead learn leave 
 mean mere need new novel number obtain offer often part perform play possible present problem produce propose prove
 provide put quick read recent recently reduce rely remain report represent require result role run same scale see set
 several show similar simple simply since single situation slow small solve special strong study suffer suggest
-support take tend term test thing time train treat try turn various way well whole wide work write algorithm apart
-art article aspect author baseline benefit bit case century challenge clear client component connection context
-corpus corpora constant cost day call detail document dozen efficient entire event everything example exist
-experience experiment extra fact factor far few final fresh function gain gap half hand hundred hyper important
-individual information input issue item key layer line little lot loss major majority material mid million minute
-model name natural neighbour neighbor objective old output pair paper past people performance phase piece place point
-practice prone property quality quantity question rare ratio recipe reason regular relevant round rule say scene
-score section sense sequence server side sign size source space stage standard state step strategy structure subject
-system table task technique thousand token tool top total traditional trick type unit update upper useful user value
-variety version view whole word world year""")) - {""}
+support take tend term test thing time train treat try turn various way well whole wide work write algorithm analysis
+apart argument art article aspect basis comparison concept content criterion definition element empirical group
+impact instance measure predictive ref scratch simplicity theoretical workshop author baseline benefit bit case
+century challenge clear client component connection context corpus corpora constant cost day call detail document
+dozen efficient entire event everything example exist experience experiment extra fact factor far few final fresh
+function gain gap half hand hundred hyper important individual information input issue item key layer line little lot
+loss major majority material mid million minute model name natural neighbour neighbor objective old output pair paper
+past people performance phase piece place point practice prone property quality quantity question rare ratio recipe
+reason regular relevant round rule say scene score section sense sequence server side sign size source space stage
+standard state step strategy structure subject system table task technique thousand token tool top total traditional
+trick type unit update upper useful user value variety version view whole word world year""")) - {""}
 
 # %% ../../nbs/21_query.ipynb #c010a1
-_VERBS = """accelerate achieve acquire address aggregate align answer approximate assign assume attend attack avoid
-become begin behave bound bring capture cast change cite classify clip combine compute condition confirm connect
-construct contain converge cut decide decode decompose defend degrade depend derive detect dispense distil distill
-nudge differ discard discover distinguish divide draw drive embed emerge emit encode enforce enhance enrich estimate
-exceed exploit explore express extract fail feed fill filter find fine-tune fit fix forget freeze fuse generate get
-go ground grow guide hallucinate handle happen hide hinder hold identify ignore impose improve induce infer inherit
-inject integrate interpolate iterate join jump keep label leverage limit link localise localize lose lower map mask
-match maximise maximize measure merge mine minimise minimize miss mitigate model move observe operate pass optimise
-optimize outperform overcome patch penalise penalize pick predict prepare preserve prevent process prompt propagate
-protect pull push query question raise rank reach read see receive recognise recognize recover refine relate
-regularise regularize remove render replace report rescale restore restrict retain retrieve return reuse reverse
-rewrite route sacrifice sample save scale search select send separate serve share shift shrink slow smooth solve
-spread split start stay stop store struggle submit suffer surpass switch target teach tend track train transfer
-transform translate tune understand unfold unify update utilise utilize vary verify weigh witness"""
+_VERBS = """accelerate achieve acquire address aggregate align answer approximate assess assign assume attend attack
+avoid become begin behave bound bring capture cast change cite classify clip combine compute condition confirm
+connect construct contain converge cut decide decode decompose defend degrade depend derive detect dispense distil
+distill nudge differ discard discover distinguish divide draw drive eliminate embed emerge emit encode enforce
+enhance enrich estimate exceed exploit explore express extract fail feed fill filter find fine-tune fit fix forget
+freeze fuse generate get go ground grow guide hallucinate handle happen hide hinder hold identify ignore impose
+improve induce infer inherit inject integrate interpolate iterate join jump keep label leverage limit link localise
+localize lose lower map mask match maximise maximize measure merge mine minimise minimize miss mitigate model move
+observe operate pass optimise optimize outperform overcome patch penalise penalize pick predict prepare preserve
+prevent process prompt propagate protect pull push query question raise rank reach read see receive recognise
+recognize recover refine relate regularise regularize remove render replace report rescale restore restrict retain
+retrieve return reuse reverse rewrite route sacrifice sample save scale search select send separate serve share shift
+shrink slow smooth solve spread split start stay stop store struggle submit suffer surpass switch target teach tend
+track train transfer transform translate tune understand unfold unify update utilise utilize vary verify weigh
+witness"""
 
 def _forms(verb: str) -> set[str]:
     "The forms of a regular verb."
@@ -238,6 +240,8 @@ def _forms(verb: str) -> set[str]:
             f"{y}ied"}
 
 _IRREGULAR = frozenset("grew grown hid hidden lost sent understood drew drawn".split())
+_VERB_STARTS = frozenset(v + s for s in ("", "s")
+                         for v in "enhance improve eliminate reduce relate achieve enforce mitigate exploit leverage".split())
 _VERB_FORMS = frozenset(form for verb in _VERBS.split() for form in _forms(verb)) | _IRREGULAR
 
 # %% ../../nbs/21_query.ipynb #c010c
@@ -270,7 +274,7 @@ def phrase_papers(topics: Topics,
                                      10))) - 1) if topics.papers > _FEW else 1  # in 40,000 titles three may be chance
     if not (titles >= least and (topics.papers > _FEW or titles > 1 or abstracts > 1) or abstracts > 2): return 0
     told = [s not in NO_TOPIC and w not in _SMALL for s, w in zip(stemmed, words, strict=True)]
-    if any(w.isdigit() for w in words) or words[-1] in _SMALL or not any(told): return 0
+    if any(w.isdigit() for w in words) or words[-1] in _SMALL or words[0] in _VERB_STARTS or not any(told): return 0
     return max(titles, abstracts / 4) if _may_end(topics, words[-1], lone=False) and (told[-1] or titles > 1) else 0
 
 # %% ../../nbs/21_query.ipynb #c010c1
@@ -303,7 +307,7 @@ def _chosen(text: str, topics: Topics) -> dict[tuple[str, ...], tuple[str, float
         run, here = found[at], {(at, j) for j in range(i, i + size)}
         cut = run[i].hyphen or (i + size < len(run)
                                 and run[i + size].hyphen)  # half of a word with a hyphen is no topic
-        if here & taken or (cut and size == 1): continue
+        if cut or here & taken: continue
         taken |= here
         key = tuple(w.stem for w in run[i : i + size])
         as_said = " ".join(text[run[i].start : run[i + size - 1].end].lower().split())
