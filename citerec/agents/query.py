@@ -240,8 +240,9 @@ def _forms(verb: str) -> set[str]:
             f"{y}ied"}
 
 _IRREGULAR = frozenset("grew grown hid hidden lost sent understood drew drawn".split())
-_VERB_STARTS = frozenset(v + s for s in ("", "s")
-                         for v in "enhance improve eliminate reduce relate achieve enforce mitigate exploit leverage".split())
+# no phrase begins with these
+_STARTS = "enhance improve eliminate reduce relate achieve enforce mitigate exploit leverage"
+_VERB_STARTS = frozenset(v + s for s in ("", "s") for v in _STARTS.split())
 _VERB_FORMS = frozenset(form for verb in _VERBS.split() for form in _forms(verb)) | _IRREGULAR
 
 # %% ../../nbs/21_query.ipynb #c010c
