@@ -136,9 +136,12 @@ _LIGATURES = re.compile("[\ufb00-\ufb06]")
 # characters beyond ASCII, with the letter that accents may belong to
 _RUN = re.compile("[\x00-\x7f]?[^\x00-\x7f]{1,99}")
 _BROKEN = re.compile(r"(?<=[^\W\d_]{2})-[ \t]*\n[ \t]*(?=[a-z])")
-_COMPOUND = frozenset("""self non pre multi semi cross co meta few zero one two large high low well state end long
-short fine real open non quasi inter intra sub super hyper bi tri out in off on re de un many single time task data
-model domain human""".split())
+_COMPOUND = frozenset("self non zero few cross semi meta one two low high long short large fine well end single many "
+                      "quasi".split())
+_COMPOUND_WITH = re.compile(r"(?:pre-(?:train|norm|comput|defin|exist|print|process)|multi-(?:head|task|modal|layer"
+                            r"|agent|view|class|label|hop|lingual"
+                            r"|step|scale|turn|armed)|state-of|in-(?:context|domain)|out-of|o[nf]f?-policy|co-(?:train"
+                            r"|occur|author|citation))", re.I)
 _WORD_BEFORE = re.compile(r"[^\W\d_]{2,30}\Z")
 _LONGEST_WORD = 30  # characters
 
@@ -146,7 +149,9 @@ def _join(broken: re.Match[str]) -> str:
     "What stands for a hyphen and a line break: the hyphen of a compound stays."
     text, at = broken.string, broken.start()
     before = _WORD_BEFORE.search(text[max(0, at - _LONGEST_WORD) : at])
-    return "-" if before and before[0].lower() in _COMPOUND else ""
+    word = before[0].lower() if before else ""
+    whole = f"{word}-{text[broken.end() : broken.end() + _LONGEST_WORD]}"
+    return "-" if word in _COMPOUND or _COMPOUND_WITH.match(whole) else ""
 
 def _characters(text: Traced) -> Traced:
     "A text without hidden and broken characters, in Unicode's composed form."
@@ -524,9 +529,9 @@ def _read_latex(text: Traced, headings: bool, markdown: bool) -> Traced:
     return _commands(_mathematics(text, latex=True, sure=True), headings, own)
 
 # %% ../nbs/03_text.ipynb #c056
-# also beside LaTeX
-_MARKDOWN_SURE = r"(?m)\A\s{0,9}---[ \t]*$|^[ ]{0,3}(?:#{1,6}[ \t]+\S|`{3}|~{3}|:::)|\]\([^()\s]|\[-?@\w|\{cite"
-_BESIDE_LATEX = re.compile(_MARKDOWN_SURE)
+_MARKDOWN_SURE = r"(?m)\A\s{0,9}---[ \t]*$|^[ ]{0,3}(?:#{1,6}[ \t]+\S|`{3}|~{3}|:::)" + \
+    r"|\]\((?=[^()\s]|\))|\[-?@\w|\{cite(?::[a-z]{1,9})?\}`"
+_BESIDE_LATEX = re.compile(_MARKDOWN_SURE)  # what is Markdown in LaTeX, too
 _MARKDOWN = re.compile(_MARKDOWN_SURE + r"|^[ ]{0,3}\||\[\^|\*\*\S|(?<![\w@\\./])@[A-Za-z][\w:-]{0,40}(?:19|20)\d\d"
                        r"|(?<!`)`[^`\n]{1,80}`(?!`)|^[ \t]*[-*+][ ]+\S[^\n]*\n+[ \t]*[-*+][ ]+\S")
 _FRONT = re.compile(r"\A\s{0,9}---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
@@ -618,9 +623,9 @@ def _read_markdown(text: Traced, headings: bool) -> Traced:
     "The prose of Markdown; its citations as markers."
     text = text.edited(_front_and_code(text.text))
     text = text.edited((a, b, " ") for a, b in _delimited(text.text, "{{<", ">}}"))
-    text = text.sub(_IMAGE, " ").sub(_ROLE, _role).sub(_FOOTNOTE, "").sub(_LINK, _linked)
-    text = text.edited(_blocks(text.text, headings)).sub(_RESULT,
-                                                         " ").sub(_MARKED_CODE, lambda m: m[1]).sub(_ATTRIBUTES, " ")
+    text = text.edited(_blocks(text.text, headings)).sub(_IMAGE,
+                                                         " ").sub(_ROLE, _role).sub(_FOOTNOTE, "").sub(_LINK, _linked)
+    text = text.sub(_RESULT, " ").sub(_MARKED_CODE, lambda m: m[1]).sub(_ATTRIBUTES, " ")
     for strong in (*_STRONG, *_STRONG): text = text.sub(strong, lambda m: m[2])
     return text.sub(_SQUARE, _square).sub(_KEY, _CLOSED)
 

@@ -106,7 +106,7 @@ def check_text(text: str,  # what the user wants citations for
     return found
 
 # %% ../../nbs/21_query.ipynb #c007a
-_SMALL = FUNCTION_WORDS["en"] | STOPWORDS | frozenset("per versus vs et al eg ie etc every another others ones "
+_SMALL = FUNCTION_WORDS["en"] | STOPWORDS | frozenset("s per versus vs et al eg ie etc every another others ones "
                                                       "against unlike among across despite rather earlier later along "
                                                       "around beyond onto near".split())
 _TOKEN = re.compile(r"[A-Za-z0-9]+(?:\+\+)?|[^\w\s]|_")
@@ -137,7 +137,9 @@ def runs(text: str,
         low = token.lower()
         if token[0].isalnum() and (joined or joins
                                    or low not in _SMALL): run.append(Word(_stem(low), start, end, joined))
-        elif run: out, run = [*out, run], []
+        elif run:
+            out.append(run)
+            run = []
     return [*out, run] if run else out
 
 # %% ../../nbs/21_query.ipynb #c009a
@@ -194,39 +196,41 @@ def topics_of(corpus: Corpus) -> Topics:
 
 # %% ../../nbs/21_query.ipynb #c010a
 NO_TOPIC: frozenset[str] = frozenset(stems("""achieve adapt add aim allow apply approach available average base
-better big build call change choose combine common compare consider contain create current deal define demand
+better best big build call change choose combine common compare consider contain create current deal define demand
 demonstrate depend depends describe develop different drop easy effective enable end enough especially evaluate even
 every exist extend fast find first follow form full general give given good great help high idea improve include
 increase instead introduce investigate involve keep kind large lead learn leave less like long low main make many
 mean mere need new novel number obtain offer often part perform play possible present problem produce propose prove
 provide put quick read recent recently reduce rely remain report represent require result role run same scale see set
 several show similar simple simply since single situation slow small solve special strong study suffer suggest
-support take tend term test thing time train treat try turn various way well whole wide work write algorithm apart
-article aspect author baseline benefit bit case century challenge clear client component connection context corpus
-corpora constant cost day call detail document dozen efficient entire event everything example exist experience
-experiment extra fact factor far few final fresh function gain gap half hand hundred hyper important individual
-information input issue item key layer line little lot loss major majority material mid million minute model name
-natural neighbour neighbor objective old output pair paper past people performance phase piece place point practice
-prone property quality quantity question rare ratio recipe reason regular relevant round rule say scene score section
-sense sequence server side sign size source space stage standard state step strategy structure subject system table
-task technique thousand token tool top total traditional trick type unit update upper useful user value variety
-version view whole word world year""")) - {""}
+support take tend term test thing time train treat try turn various way well whole wide work write algorithm analysis
+apart argument art article aspect basis comparison concept content criterion definition element empirical group
+impact instance measure predictive ref scratch simplicity theoretical workshop author baseline benefit bit case
+century challenge clear client component connection context corpus corpora constant cost day call detail document
+dozen efficient entire event everything example exist experience experiment extra fact factor far few final fresh
+function gain gap half hand hundred hyper important individual information input issue item key layer line little lot
+loss major majority material mid million minute model name natural neighbour neighbor objective old output pair paper
+past people performance phase piece place point practice prone property quality quantity question rare ratio recipe
+reason regular relevant round rule say scene score section sense sequence server side sign size source space stage
+standard state step strategy structure subject system table task technique thousand token tool top total traditional
+trick type unit update upper useful user value variety version view whole word world year""")) - {""}
 
 # %% ../../nbs/21_query.ipynb #c010a1
-_VERBS = """accelerate achieve acquire address aggregate align answer approximate assign assume attend attack avoid
-become begin behave bound bring capture cast change cite classify clip combine compute condition confirm connect
-construct contain converge cut decide decode decompose defend degrade depend derive detect differ discard discover
-distinguish divide draw drive embed emerge emit encode enforce enhance enrich estimate exceed exploit explore express
-extract fail feed fill filter find fine-tune fit fix forget freeze fuse generate get go ground grow guide hallucinate
-handle happen hide hinder hold identify ignore impose improve induce infer inherit inject integrate interpolate
-iterate join jump keep label leverage limit link localise localize lose lower map mask match maximise maximize
-measure merge mine minimise minimize miss mitigate model move observe operate pass optimise optimize outperform
-overcome patch penalise penalize pick predict prepare preserve prevent process prompt propagate protect pull push
-query question raise rank reach read receive recognise recognize recover refine regularise regularize remove render
-replace report rescale restore restrict retain retrieve return reuse reverse rewrite route sacrifice sample save
-scale search select send separate serve share shift shrink slow smooth solve spread split start stay stop store
-struggle submit suffer surpass switch target teach tend track train transfer transform translate tune understand
-unfold unify update utilise utilize vary verify weigh witness"""
+_VERBS = """accelerate achieve acquire address aggregate align answer approximate assess assign assume attend attack
+avoid become begin behave bound bring capture cast change cite classify clip combine compute condition confirm
+connect construct contain converge cut decide decode decompose defend degrade depend derive detect dispense distil
+distill nudge differ discard discover distinguish divide draw drive eliminate embed emerge emit encode enforce
+enhance enrich estimate exceed exploit explore express extract fail feed fill filter find fine-tune fit fix forget
+freeze fuse generate get go ground grow guide hallucinate handle happen hide hinder hold identify ignore impose
+improve induce infer inherit inject integrate interpolate iterate join jump keep label leverage limit link localise
+localize lose lower map mask match maximise maximize measure merge mine minimise minimize miss mitigate model move
+observe operate pass optimise optimize outperform overcome patch penalise penalize pick predict prepare preserve
+prevent process prompt propagate protect pull push query question raise rank reach read see receive recognise
+recognize recover refine relate regularise regularize remove render replace report rescale restore restrict retain
+retrieve return reuse reverse rewrite route sacrifice sample save scale search select send separate serve share shift
+shrink slow smooth solve spread split start stay stop store struggle submit suffer surpass switch target teach tend
+track train transfer transform translate tune understand unfold unify update utilise utilize vary verify weigh
+witness"""
 
 def _forms(verb: str) -> set[str]:
     "The forms of a regular verb."
@@ -236,6 +240,9 @@ def _forms(verb: str) -> set[str]:
             f"{y}ied"}
 
 _IRREGULAR = frozenset("grew grown hid hidden lost sent understood drew drawn".split())
+# no phrase begins with these
+_STARTS = "enhance improve eliminate reduce relate achieve enforce mitigate exploit leverage"
+_VERB_STARTS = frozenset(v + s for s in ("", "s") for v in _STARTS.split())
 _VERB_FORMS = frozenset(form for verb in _VERBS.split() for form in _forms(verb)) | _IRREGULAR
 
 # %% ../../nbs/21_query.ipynb #c010c
@@ -267,8 +274,8 @@ def phrase_papers(topics: Topics,
                 round(math.log10(max(topics.papers,
                                      10))) - 1) if topics.papers > _FEW else 1  # in 40,000 titles three may be chance
     if not (titles >= least and (topics.papers > _FEW or titles > 1 or abstracts > 1) or abstracts > 2): return 0
-    told = [s not in NO_TOPIC and not w.isdigit() for s, w in zip(stemmed, words, strict=True)]
-    if any(w.isdigit() for w in words) or not any(told): return 0
+    told = [s not in NO_TOPIC and w not in _SMALL for s, w in zip(stemmed, words, strict=True)]
+    if any(w.isdigit() for w in words) or words[-1] in _SMALL or words[0] in _VERB_STARTS or not any(told): return 0
     return max(titles, abstracts / 4) if _may_end(topics, words[-1], lone=False) and (told[-1] or titles > 1) else 0
 
 # %% ../../nbs/21_query.ipynb #c010c1
@@ -281,7 +288,7 @@ def word_papers(topics: Topics,
     if stem in NO_TOPIC or low in _SMALL or (low in _VERB_FORMS and not low.endswith("ing")): return 0
     if len(low) < 2 or low.isdigit() or not 0 < papers < max(_COMMON * topics.papers, 2): return 0
     if any(c.isupper() for c in word[1:]): return papers  # an acronym or a name
-    in_titles = topics.papers < _TITLES_ENOUGH or topics.titles[stem] >= _IN_TITLES * papers
+    in_titles = topics.titles[stem] >= max(_IN_TITLES * papers if topics.papers >= _TITLES_ENOUGH else 1, 1)
     return papers if in_titles and papers > (topics.papers > _TITLES_ENOUGH) and _may_end(topics, low, lone=True) else 0
 
 # %% ../../nbs/21_query.ipynb #c010f
@@ -301,7 +308,7 @@ def _chosen(text: str, topics: Topics) -> dict[tuple[str, ...], tuple[str, float
         run, here = found[at], {(at, j) for j in range(i, i + size)}
         cut = run[i].hyphen or (i + size < len(run)
                                 and run[i + size].hyphen)  # half of a word with a hyphen is no topic
-        if here & taken or (cut and size == 1): continue
+        if cut or here & taken: continue
         taken |= here
         key = tuple(w.stem for w in run[i : i + size])
         as_said = " ".join(text[run[i].start : run[i + size - 1].end].lower().split())
@@ -493,9 +500,11 @@ _REQUEST = frozenset("""similar like related relevant close paper papers work wo
 publications preprint preprints study studies research find show me give get list recommend suggest recommendation
 recommendations search searching look looking want need please see cite cites cited citing citation citations
 reference references following follow based build builds building others such something anything everything follow-up
-""".split())
+read should after next""".split())
 # names that may be something else, inside a sentence
-_WEAK = re.compile(r"[A-Z]\d{2}-\d{4}|W\d{6,12}|[a-z-]{2,12}(?:\.[A-Z]{2})?/\d{7}|\d{4}\.\d{4,5}")
+_WEAK = re.compile(r"[A-Z]\d{2}-\d{4}|W\d{6,12}|[a-z-]{2,12}(?:\.[A-Z]{2})?/\d{7}|\d{4}\.\d{4}")
+
+_LOOKED_UP = 50  # different names in a text, at most; a list of references has more
 
 class Resolved(NamedTuple):
     "A text whose names of papers have been looked up."
@@ -507,21 +516,22 @@ class Resolved(NamedTuple):
 
 def _without(text: str, names: Sequence[Named]) -> str:
     "A text without names of papers."
-    for name in reversed(names): text = f"{text[: name.start]}{text[name.end :]}"
-    return text
+    edges = [0, *(at for name in names for at in (name.start, name.end)), len(text)]
+    return "".join(text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 def _rest(text: str) -> str:
     "What a request says beside that it wants papers similar to one; nothing where it says no more."
-    words = [w for w in text.split() if w.strip(".,;:()[]!?\"'").lower() not in _REQUEST]
+    words = [w for w in text.split() if w.strip(".,;:()!?\"'").lower() not in _REQUEST]
     told = any(w not in FUNCTION_WORDS["en"] for w in _WORDS.findall(" ".join(words).lower()))
     rest = re.sub(r"\(\s*\)|\[\s*\]", "", " ".join(words)) if told else ""
-    return re.sub(r"^\W*(?:(?:to|as|of|by|than|in|but|and|the|an?)\b\W*)*", "", rest, flags=re.I)
+    return re.sub(r"^[\s,;:.]*(?:(?:to|as|of|by|than|in|but|and|the|an?)\b[\s,;:.]*)*", "", rest, flags=re.I)
 
 def _papers_of(corpus: Corpus, text: str) -> dict[Named, list[str]]:
     "The names of papers in a text, and the papers that have them; a corpus id is a name where it is all of a text."
     names = papers_named(text)
     if not names and ":" in text and len(text.split()) == 1 and corpus.find(text): names = [Named(text, 0, len(text))]
-    return {name: corpus.find(name.name) for name in names}
+    looked_up = {name: corpus.find(name) for name in list(dict.fromkeys(n.name for n in names))[:_LOOKED_UP]}
+    return {name: looked_up[name.name] for name in names if name.name in looked_up}
 
 # %% ../../nbs/21_query.ipynb #c022e
 _PAPERS = 3  # papers that are the text together, at most
@@ -548,10 +558,13 @@ def resolve(corpus: Corpus,
     papers = corpus.papers(ids)
     titles = "; ".join(map(_quoted_title, papers))
     if papers and len(sentences(rest)) > 1 and len(prepare(rest).claims) > 1:
-        return Resolved(rest, ids, (*said, f"Your text names {titles}, so the list leaves it out."), False,
-                        tuple(names))
+        return Resolved(rest, ids,
+                        (*said,
+                         f"Your text names {titles}, so the list leaves {'it' if len(papers) == 1 else 'them'} out."),
+                        False, tuple(names))
     if papers:
-        said.append(f"{titles} is searched for by title and abstract, and left out of the list.")
+        are = "is" if len(papers) == 1 else "are"
+        said.append(f"{titles} {are} searched for by title and abstract, and left out of the list.")
         rest = " ".join([*(p.text for p in papers[:_PAPERS]), _rest(rest)]).strip()
     return Resolved(rest, ids, tuple(said), bool(papers), tuple(names))
 
