@@ -369,7 +369,7 @@ def _share(folder: Path, manifest: dict[str, Any], settings: Settings) -> "Corpu
         original = _OPENED.originals.get(key)
         if original is None: original = _OPENED.originals[key] = Corpus(folder, manifest, settings)
         shared = copy.copy(original)
-        shared.__dict__ |= {"_original": original, "folder": folder, "settings": settings, "repaired": [], "notes": [], "store": Store(original.store.path)}
+        shared.__dict__ |= {"_original": original, "folder": folder, "settings": settings, "repaired": [], "notes": [*original.notes], "store": Store(original.store.path)}
         original.users.add(shared)
         return shared
 
