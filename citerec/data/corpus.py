@@ -314,6 +314,7 @@ class _loaded_once(made_once[T]):
         original = instance.__dict__.get("_original")
         if original is None: return super().__get__(instance, owner)
         instance.__dict__[self.name] = value = getattr(original, self.name)
+        for note in original.notes: instance._note(note)
         return value
 
 class _Opened:
@@ -341,7 +342,7 @@ def _share(folder: Path, manifest: dict[str, Any], settings: Settings) -> "Corpu
         original = _OPENED.originals.get(key)
         if original is None: original = _OPENED.originals[key] = Corpus(folder, manifest, settings)
         shared = copy.copy(original)
-        shared.__dict__ |= {"_original": original, "folder": folder, "settings": settings, "repaired": [], "store": Store(original.store.path)}
+        shared.__dict__ |= {"_original": original, "folder": folder, "settings": settings, "repaired": [], "notes": [*original.notes], "store": Store(original.store.path)}
         original.users.add(shared)
         return shared
 
@@ -590,7 +591,10 @@ class Corpus:
     @property
     def index(self) -> VectorIndex:
         "The vector index in use: the server's where one is configured, else the embedded one, else the exact one."
-        return self.__dict__.get("_original", self)._index
+        original = self.__dict__.get("_original", self)
+        found = original._index
+        for note in original.notes: self._note(note)
+        return found
 
     @made_once
     def _index(self) -> VectorIndex:
@@ -626,10 +630,10 @@ class Corpus:
         except CorpusError as e:
             original = self.__dict__.get("_original", self)
             if original._index is index:
-                self._note(f"{e.problem} {_EXACT}")
+                original._note(f"{e.problem} {_EXACT}")
                 original.__dict__["_index"] = ExactIndex(self.vectors, self.columns)
                 with contextlib.suppress(CiterecError): index.close()
-            return original._index.search(vector, k, filters)
+            return self.index.search(vector, k, filters)
 
     @_loaded_once
     def titles(self) -> TitleIndex:

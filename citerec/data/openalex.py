@@ -135,8 +135,8 @@ class Selection:
         "What is asked, without the page."
         from pyalex import Works
         filters: dict[str, Any] = {"primary_topic": {"id": "|".join(self.topics)}, "publication_year": f"{self.years[0]}-{self.years[1]}"}
-        if self.types: filters["type"] = "|".join(self.types)
         if self.min_citations: filters["cited_by_count"] = f">{self.min_citations - 1}"
+        if self.types: filters["type"] = "|".join(self.types)
         return _path(Works().filter(**filters).sort(cited_by_count="desc").select(SELECT).url)
 
     def said(self) -> dict[str, Any]:
