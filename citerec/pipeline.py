@@ -25,12 +25,12 @@ from pydantic import ValidationError
 
 import citerec.schema
 from .agents.expansion import ExpansionAgent
-from .agents.grounding import GroundingAgent, justify
+from .agents.grounding import GroundingAgent, claim_of, justify
 from .agents.llm import LLM, background_loop, make_llm, one_line
 from .agents.query import QueryAgent, check_text
 from .agents.reranking import RerankingAgent, load_cross_encoder, load_ranker
 from .agents.retrieval import RetrievalAgent
-from .agents.synthesis import SynthesisAgent, recommend
+from .agents.synthesis import SynthesisAgent, claim_in, recommend
 from .data.corpus import Corpus
 from .data.signals import as_it_is
 from .files import made_once
@@ -42,15 +42,16 @@ Agent = Callable[[PipelineState], dict[str, Any]]  # state -> the part of it tha
 
 def _ungrounded(state: PipelineState) -> dict[str, Any]:
     keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
-    text = state.prepared.body if state.prepared else state.user_text
     return {"grounded_candidates": tuple(
-        GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim, justification=justify(c, keywords, text))
+        GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim,
+                      justification=justify(c, keywords, claim_of(state, c.claim)))
         for c in state.reranked_candidates[: state.k])}
 
 def _as_they_are(corpus: Corpus, state: PipelineState) -> dict[str, Any]:
     leading = state.grounded_candidates[: state.k]
     papers = corpus.papers([c.paper.paper_id for c in leading])
-    return {"final_recommendations": tuple(recommend(c, p, i, "") for i, (c, p) in enumerate(zip(leading, papers, strict=True), 1))}
+    return {"final_recommendations": tuple(recommend(c, p, i, "", *claim_in(state, c.claim))
+                                           for i, (c, p) in enumerate(zip(leading, papers, strict=True), 1))}
 
 def _unranked(state: PipelineState) -> dict[str, Any]:
     candidates = state.expanded_candidates or state.retrieval_candidates
@@ -66,7 +67,7 @@ def fallbacks(corpus: Corpus,
         plain = as_it_is(s.user_text)
         return {"prepared": plain, "query_analysis": QueryAnalysis(topic_keywords=(), expanded_query=plain.body, confidence=0)}
     return {
-        "query": (("your text as it is, without keywords and intent", unread),),
+        "query": (("your text as it is, without its claims, keywords and intent", unread),),
         "retrieval": (("the words of your text alone (BM25)", retrieval.words_only),
                       ("the meaning of your text alone, without its words", retrieval.meaning_only)),
         "expansion": (("the candidates of retrieval, without the citation graph",
