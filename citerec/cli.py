@@ -522,7 +522,8 @@ def _openalex(options: argparse.Namespace, pages: Path, watched: bool):
     from citerec.data.openalex import NO_KEY, OpenAlexSource, Selection
     from citerec.settings import load_settings
     chosen = {"topics": tuple(_listed(options.topics)) if options.topics is not None else None,
-              "years": _year_range(options.years) if options.years is not None else None, "types": _types(options.types), "min_citations": options.min_citations, "max_works": options.max,
+              "years": _year_range(options.years) if options.years is not None else None, "types": _types(options.types),
+              "min_citations": options.min_citations, "max_works": options.max,
               "expand": (2000 if options.expand_max is None else options.expand_max) if options.expand else None, "repair": options.repair,
               "retracted": options.retracted, "without_abstract": options.without_abstract}
     settings = load_settings()

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-import citerec.schema
 from .agents.llm import background_loop, one_line
 from .pipeline import records_only, AGENTS, Pipeline, refuse_fork, untraced
 from .schema import AgentFailure, PipelineState, Record
