@@ -121,11 +121,11 @@ def _head(r: Recommendation, width: int) -> list[str]:
     title = "".join(_wrap(r.title, max(room, _TITLE) if room >= _TITLE else width, f"{r.rank:2}. ", 1)) or f"{r.rank:2}."
     return [f"{title}{label}"] if room >= _TITLE else [title, f"{_INDENT}{label.strip()}"]
 
-def _in_brief(r: Recommendation, width: int, text_kind: str) -> list[str]:
+def _in_brief(r: Recommendation, width: int) -> list[str]:
     "What fits on few lines: title, facts and reason, then what was not believed, quotation, sentence served and link."
     top = [*_head(r, width), *_wrap(_facts(r, _FEW, _VENUE), width, lines=1), *_wrap(r.justification, width, lines=2)]
     rest = [*(f"Note: {flag}" for flag in r.flags),
-            f"{text_kind.capitalize()}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
+            f"{r.text_kind.capitalize()}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
             f"For: “{r.claim}”" if r.claim else ""]
     rest = [part for part in rest if part][: _LINES - len(top)]
     url = _link(r.url) if len(top) + len(rest) < _LINES else None  # whole or not at all: half a link leads nowhere
@@ -136,11 +136,11 @@ def _in_brief(r: Recommendation, width: int, text_kind: str) -> list[str]:
         top += lines
     return [*top, f"{_INDENT}{one_line(url)}"] if url else top
 
-def _in_full(r: Recommendation, width: int, text_kind: str) -> list[str]:
+def _in_full(r: Recommendation, width: int) -> list[str]:
     "Everything that is known."
     signals = ", ".join(f"{name} {value:.3g}" for name, value in r.signals.items())
     parts = [_facts(r), f"Confidence: {_label(r)}", r.justification,
-             f"From its {text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
+             f"From its {r.text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
              f"For your sentence: “{r.claim}”" if r.claim else "",
              f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "",
              *(f"Note: {flag}" for flag in r.flags), *(f"Path: {path}" for path in _paths(r)),
@@ -153,11 +153,10 @@ def _columns(width: int | None) -> int: return width or min(_WIDTH, shutil.get_t
 # %% ../nbs/29_cards.ipynb #c022a
 def card_text(recommendation: Recommendation,
               width: int | None = None,  # columns; None: the terminal's, 100 at most
-              text_kind: str = "abstract",  # what the quotation is from: "abstract" or "summary"
               verbose: bool = False,  # with paths and signals, and nothing cut short
               ) -> str:  # without a line end
     "Write one recommendation for a terminal."
-    return "\n".join((_in_full if verbose else _in_brief)(recommendation, _columns(width), text_kind))
+    return "\n".join((_in_full if verbose else _in_brief)(recommendation, _columns(width)))
 
 def as_text(recommendations: Sequence[Recommendation],  # best first
             state: PipelineState,  # of the run that made them
@@ -165,10 +164,10 @@ def as_text(recommendations: Sequence[Recommendation],  # best first
             verbose: bool = False,  # with paths and signals, and nothing cut short
             ) -> str:  # without a line end
     "Write recommendations for a terminal."
-    width, kind = _columns(width), state.metadata.get("text_kind", "abstract")
+    width = _columns(width)
     def lines(sentences: Sequence[str]) -> str: return "\n".join(textwrap.fill(one_line(s), width) for s in sentences)
     above = lines([*notices(state), *(f"Note: {remark}" for remark in remarks(state))])
-    entries = [card_text(r, width, kind, verbose) for r in recommendations] or [nothing(state)]
+    entries = [card_text(r, width, verbose) for r in recommendations] or [nothing(state)]
     return "\n\n".join(filter(None, [above, *entries, lines(below(recommendations, state))]))
 
 # %% ../nbs/29_cards.ipynb #c031
@@ -189,7 +188,6 @@ def _unfolding(name: str, label: str, inner: str) -> str:
     return f'<details class="citerec-{name}"><summary>{_safe(label)}</summary>{inner}</details>'
 
 def card(recommendation: Recommendation,
-         text_kind: str = "abstract",  # what the quotation is from: "abstract" or "summary"
          ) -> str:  # HTML, escaped, to stand among other cards
     "Draw one recommendation."
     r = recommendation
@@ -200,7 +198,7 @@ def card(recommendation: Recommendation,
     paths = (f"{path[0].upper()}{path[1:]}" for path in _paths(r) if path)
     more = [r.citation_intent_match, *(f"Note: {flag}" for flag in r.flags), *paths]
     found = "".join(f"<p>{_safe(words)}</p>" for words in more if words)
-    kind = f"From its {_safe(text_kind)}"
+    kind = f"From its {_safe(r.text_kind)}"
     parts = [
         '<p class="citerec-title" role="heading" aria-level="3" style="font-weight:600">'
         f'<span class="citerec-rank">{r.rank}</span> {title}{tag}</p>',
@@ -250,14 +248,13 @@ def as_html(recommendations: Sequence[Recommendation],  # best first
             ) -> str:  # HTML, escaped, with its own style
     "Draw recommendations as cards."
     above = _box("notice", "#1976d2", notices(state)) + _box("remark", "#d9822b", remarks(state))
-    cards = "".join(card(r, state.metadata.get("text_kind", "abstract")) for r in recommendations)
+    cards = "".join(map(card, recommendations))
     body = f'<div role="list" aria-label="Recommendations">{cards}</div>' if cards else f"<p>{nothing(state)}</p>"
     under = " ".join(map(_safe, below(recommendations, state)))
     under = f'<p class="citerec-below">{under}</p>' if under else ""
     return f'<div class="citerec">{STYLE}{above}{body}{under}</div>'
 
 def card_html(recommendation: Recommendation,
-              text_kind: str = "abstract",  # what the quotation is from: "abstract" or "summary"
               ) -> str:  # HTML, escaped, with its own style
     "Draw one recommendation by itself."
-    return f'<div class="citerec">{STYLE}<div role="list">{card(recommendation, text_kind)}</div></div>'
+    return f'<div class="citerec">{STYLE}<div role="list">{card(recommendation)}</div></div>'

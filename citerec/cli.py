@@ -50,6 +50,7 @@ SOURCE_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {  # name: arguments of 
     "vectors": ({"metavar": "FILE"}, "ready embeddings, .npy in the papers' order (default: vectors*.npy of the folder)"),
     "topics": ({"metavar": "IDS"}, "ids of topics, separated by commas (default: AI and machine learning)"),
     "years": ({"metavar": "YEARS"}, "first and last year (default: 2018-2025 of OpenAlex, all of the ACL Anthology)"),
+    "types": ({"metavar": "TYPES"}, "types of works, separated by commas, as in article,preprint; all: no limit (default: no data sets, errata and the like)"),
     "min_citations": ({"type": int, "metavar": "N"}, "only works cited at least so often (default: 0)"),
     "max": ({"type": int, "metavar": "N"}, "so many papers at most: the most cited ones of OpenAlex (default: 20000), the newest ones of arXiv (default: 1000)"),
     "expand": ({"choices": ["references"]}, "add the works that the corpus cites most"),
@@ -267,6 +268,17 @@ def _leaving_no_empty(*folders: Path) -> Iterator[None]:
             with suppress(OSError): folder.rmdir()  # refused where something is in it
         raise
 
+def _has_all_types(manifest: Any) -> bool:
+    "Whether a corpus was fetched before types of works could be chosen."
+    recipe, about = ((manifest.get(name) or {}) for name in ("recipe", "about")) if isinstance(manifest, dict) else ({}, {})
+    selections = [one["selection"] for one in about.get("sources", [about]) if "selection" in one]
+    return "types" not in recipe and any("types" not in selection for selection in selections)
+
+def _older(folder: Path) -> bool:
+    "Whether there is such a corpus; a damaged one counts as well, since the same command repairs it."
+    try: return _has_all_types(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, AttributeError, TypeError): return False
+
 def _made_by(folder: str, recipe: dict[str, Any]) -> bool:
     "Whether there is a corpus that the same command made."
     from citerec.data.corpus import Corpus
@@ -274,6 +286,7 @@ def _made_by(folder: str, recipe: dict[str, Any]) -> bool:
     try:
         with Corpus.open(folder) as corpus: kept = corpus.manifest.get("recipe")
     except CiterecError: return False
+    if isinstance(kept, dict) and recipe["types"] == "all": kept = {"types": "all"} | kept
     return isinstance(kept, dict) and all(kept.get(name) == value for name, value in recipe.items())
 
 def _build(args: argparse.Namespace) -> int:
@@ -281,6 +294,7 @@ def _build(args: argparse.Namespace) -> int:
     from citerec.data.corpus import PAGES, Corpus
     from citerec.settings import CorpusError
     recipe, folder = _recipe(args), Path(args.folder)
+    if recipe["types"] is None and _older(folder): recipe["types"] = "all"
     with _leaving_no_empty(folder / PAGES, folder):
         source = _source(argparse.Namespace(**recipe), folder / PAGES, _watched(args))
         try:
@@ -297,9 +311,10 @@ def _update(args: argparse.Namespace) -> int:
     "Add to a corpus what is new."
     from citerec.data.corpus import PAGES, Corpus, next_update
     from citerec.settings import CorpusError
-    with Corpus.open(args.folder) as corpus: recipe = corpus.manifest.get("recipe")
+    with Corpus.open(args.folder) as corpus: recipe, all_types = corpus.manifest.get("recipe"), _has_all_types(corpus.manifest)
     if not isinstance(recipe, dict): raise CorpusError(f"The corpus in {args.folder} does not say how it was made.", "Build it again with `citerec build`.")
     options = argparse.Namespace(**{name: recipe.get(name) for name in ("source", *SOURCE_OPTIONS)})
+    if all_types: options.types = "all"
     source = _source(options, next_update(args.folder) / PAGES, _watched(args))
     with Corpus.update(source, args.folder, progress=_watched(args)) as corpus: print(_summary(corpus))
     return 0
@@ -412,10 +427,13 @@ def _info(args: argparse.Namespace) -> int:
     "Print what a corpus holds."
     from citerec.agents.llm import make_llm
     from citerec.data.corpus import open_corpus
+    from citerec.data.vectors import EmbeddedIndex
     from citerec.settings import load_settings
     settings = load_settings(**_asked(args))
     llm = make_llm(settings)
-    with open_corpus(args.folder or settings.corpus) as corpus: print(_summary(corpus))
+    with open_corpus(args.folder or settings.corpus) as corpus:
+        print(_summary(corpus))
+        if corpus.answering != EmbeddedIndex.name: print(f"{'index':<10} {corpus.answering}")
     print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
     return 0
 
@@ -492,19 +510,26 @@ def _year_range(text: str) -> tuple[int, int]:
     try: return int(first), int(last if dash else first)
     except ValueError: raise InputError(f"{text[:50]!r} is no range of years.", "Give the first and the last year, as in 2018-2025.") from None
 
+def _types(text: str | None) -> tuple[str, ...] | None:
+    "Types of works; none where all are wanted, None where nothing was typed."
+    from citerec.settings import InputError
+    if text is None: return None
+    if not (names := _listed(text)): raise InputError("--types names no type of works.", "Give article,preprint, or all.")
+    return () if names == ["all"] else tuple(names)
+
 def _openalex(options: argparse.Namespace, pages: Path, watched: bool):
     "OpenAlex, with what was typed."
     from citerec.data.openalex import NO_KEY, OpenAlexSource, Selection
     from citerec.settings import load_settings
     chosen = {"topics": tuple(_listed(options.topics)) if options.topics is not None else None,
-              "years": _year_range(options.years) if options.years is not None else None, "min_citations": options.min_citations, "max_works": options.max,
+              "years": _year_range(options.years) if options.years is not None else None, "types": _types(options.types), "min_citations": options.min_citations, "max_works": options.max,
               "expand": (2000 if options.expand_max is None else options.expand_max) if options.expand else None, "repair": options.repair,
               "retracted": options.retracted, "without_abstract": options.without_abstract}
     settings = load_settings()
     if watched and not settings.openalex_api_key: print(NO_KEY, file=sys.stderr)
     return OpenAlexSource(Selection(**{name: value for name, value in chosen.items() if value is not None}), settings, pages, watched)
 
-SOURCES["openalex"] = SourceMaker(_openalex, frozenset({"topics", "years", "min_citations", "max", "expand", "expand_max", "repair", "retracted", "without_abstract"}))
+SOURCES["openalex"] = SourceMaker(_openalex, frozenset({"topics", "years", "types", "min_citations", "max", "expand", "expand_max", "repair", "retracted", "without_abstract"}))
 
 # %% ../nbs/50_cli.ipynb #c013
 def _bibliography(options: argparse.Namespace, pages: Path, watched: bool):

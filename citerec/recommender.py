@@ -152,7 +152,7 @@ def _shortened(text: str) -> str: return text if len(text) <= _SHOWN else text[:
 
 def _alone(recommendation: Recommendation) -> PipelineState:
     "A state that says nothing, around a recommendation that is shown without its run."
-    return PipelineState(user_text="", final_recommendations=(recommendation,), metadata={"text_kind": "text"})
+    return PipelineState(user_text="", final_recommendations=(recommendation,))
 
 def _line(recommendation: Recommendation) -> str:
     "Rank, title, year, confidence and id."
@@ -288,7 +288,7 @@ def question(corpus: Corpus,
     text = check_text(text, settings.max_text_chars)
     wanted = _whole(k, "number of recommendations (k)", 1, 100)
     facts = {"folder": str(corpus.folder), "papers": len(corpus), "fingerprint": corpus.manifest["fingerprint"]}
-    metadata: dict[str, Any] = {"text_kind": corpus.text_kind, "corpus": facts}
+    metadata: dict[str, Any] = {"corpus": facts}
     least = _share(limits.get("min_confidence"), "least confidence (min_confidence)")
     if least is not None: metadata["min_confidence"] = least  # agent 5 takes it before the setting
     return PipelineState(user_text=text, k=settings.k if wanted is None else wanted,

@@ -272,7 +272,7 @@ def fit(folder: Path) -> None:
     from citerec.agents.reranking import shipped_ranker
     from citerec.evaluation.fitting import save_ranker
 
-    trees = (shipped_ranker() / "ranker.txt").read_text()
+    trees = next(shipped_ranker().glob("ranker*.txt")).read_text()
     save_ranker(folder / "ranker", type("Trees", (), {"model_to_string": lambda self: trees})(), None, ["p1"])
 
 

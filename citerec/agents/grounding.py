@@ -512,7 +512,7 @@ def _as_it_is(sentence: str, title: str) -> str:
 def contribution(paper: ScoredPaper,
                  claim: str,  # what it is to be cited for
                  idf: Idf = evenly,
-                 text_kind: str = "abstract",  # what the corpus holds: "abstract" or "summary"
+                 text_kind: str = "abstract",  # what the paper's text is: "abstract" or "summary"
                  ) -> Contribution:
     "What a paper contributes to a claim."
     if gives_orders(f"{paper.title}\n{paper.abstract}"): return Contribution("")
@@ -674,7 +674,7 @@ def justify(candidate: RankedPaper,
             keywords: Sequence[str],  # of the text, most telling first
             claim: str = "",  # what the paper is to be cited for: a sentence of the text, or the text
             idf: Idf = evenly,
-            text_kind: str = "abstract",  # what the corpus holds: "abstract" or "summary"
+            text_kind: str = "abstract",  # what the paper's text is: "abstract" or "summary"
             quotation: str = "",  # shown beside the reason, which does not repeat it
             writers: Mapping[str, tuple[str, bool]] = {},  # of the citing documents, as far as known
             ) -> str:
@@ -750,7 +750,7 @@ class GroundingAgent:
                  embedder: Embedder,
                  llm: LLM | None = None,  # reads the leading abstracts; None: nobody does
                  papers: int = 5,  # abstracts that it reads
-                 corpus: Corpus | None = None,  # knows which words are rare, and citing papers; None: words count the same
+                 corpus: Corpus | None = None,  # knows which words are rare, citing papers, and what is a summary; None: words count the same
                  ):
         self.embedder, self.llm, self.papers, self.corpus = embedder, llm, papers, corpus
 
@@ -766,16 +766,17 @@ class GroundingAgent:
                  ) -> dict[str, Any]:  # `grounded_candidates`; with a language model also `metadata` and, where it failed, `errors`
         "Ground the leading candidates: a few more than wanted, since the last agent may drop some."
         leading = state.reranked_candidates[: state.k + SPARE]
-        kind, idf = state.metadata.get("text_kind", "abstract"), self.corpus.lexical.idf if self.corpus else evenly
+        idf = self.corpus.lexical.idf if self.corpus else evenly
+        kinds = [self.corpus.text_kind_of(c.paper.paper_id) if self.corpus else "abstract" for c in leading]
         keywords, writers = state.query_analysis.topic_keywords if state.query_analysis else (), self._writers(leading)
         claims = [claim_of(state, c.claim) for c in leading]
         shown = [contribution(c.paper, claim, idf, kind).start if kind == "summary" else -1
-                 for c, claim in zip(leading, claims, strict=True)]
+                 for c, claim, kind in zip(leading, claims, kinds, strict=True)]
         found = snippets(claims, [c.paper.abstract for c in leading], self.embedder, idf, shown)
         own = [GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim,
                              supporting_snippet=text, snippet_start=start if text else None,
                              justification=justify(c, keywords, claim, idf, kind, text, writers))
-               for c, claim, (start, text) in zip(leading, claims, found, strict=True)]
+               for c, claim, kind, (start, text) in zip(leading, claims, kinds, found, strict=True)]
         return self._read(self.llm, state, own) if self.llm else {"grounded_candidates": tuple(own)}
 
     def _read(self, llm: LLM, state: PipelineState, own: list[GroundedPaper]) -> dict[str, Any]:
