@@ -135,7 +135,7 @@ class Settings(BaseSettings):
 
     k: Annotated[int, Field(ge=1, le=100)] = 10  # recommendations wanted
     max_text_chars: Annotated[int, Field(ge=100)] = 50_000  # longest text accepted, characters
-    min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.0  # calibrated recommendations below it are dropped
+    min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.01  # recommendations below it are left out: not one text in a hundred like this would cite them
 
     embedding_model: PathText = "sentence-transformers/all-MiniLM-L6-v2"  # for building; an opened corpus names its own
     embedding_batch: Annotated[int, Field(ge=1)] = 64  # texts a batch

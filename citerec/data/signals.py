@@ -74,6 +74,7 @@ def graph_of(corpus: Corpus) -> Graph:
     try: return corpus.graph
     except CorpusError: return Graph.from_edges(np.zeros((0, 2), dtype=np.int64), len(corpus))
 
+@lru_cache(maxsize=4)
 def view(corpus: Corpus,
          filters: SearchFilter,
          ) -> View:
@@ -158,7 +159,7 @@ def context_signals(corpus: Corpus,
 
 # %% ../../nbs/19_signals.ipynb #s019
 MEANING, WORDS, CONTEXT, VOTES = range(4)  # columns of `Evidence.by_variant`
-_CLOSEST = 10  # leading papers of the fused list whose mean vector is asked for
+_CLOSEST = 10  # leading papers of the fused list, whose mean direction is compared with each candidate
 
 @dataclass(frozen=True, eq=False)
 class Asked:
@@ -168,6 +169,7 @@ class Asked:
     by_variant: np.ndarray  # float32, shape (papers, variants, 3); NaN: unknown
     sentences: dict[str, np.ndarray]  # the best citing sentence of each paper
     fused: tuple[int, ...]  # rows of the fused list, best first
+    centroid: np.ndarray | None  # float32, shape (dim,): mean direction of the closest papers; None: unknown
 
 def _fused(orders: Sequence[np.ndarray], by_variant: np.ndarray, others: Sequence[int], allowed: np.ndarray, depth: int, rrf_k: int) -> dict[int, float]:
     "Fuse the whole text with its variants; the whole text counts as much as all variants together."
@@ -210,8 +212,8 @@ def ask(corpus: Corpus,
     whole["rrf"][list(fused)] = list(fused.values())
     closest = list(fused)[:_CLOSEST]
     mean = corpus.vectors[closest].mean(axis=0) if meaning and closest else None
-    whole["centroid"] = nothing if mean is None else similarities(corpus, (mean / max(float(np.linalg.norm(mean)), 1e-9))[None], filters)[:, 0]
-    return Asked(whole, context, by_variant, sentences, tuple(fused))
+    centroid = None if mean is None else mean / max(float(np.linalg.norm(mean)), 1e-9)
+    return Asked(whole, context, by_variant, sentences, tuple(fused), centroid)
 
 # %% ../../nbs/19_signals.ipynb #s022
 SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.values`
@@ -225,7 +227,7 @@ SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.val
 }
 SIGNALS: tuple[str, ...] = tuple(name for names in SIGNALS_OF.values() for name in names)
 _LEADERS: dict[str, dict[str, int]] = {  # candidates taken from each order
-    "text": {"dense": 250, "bm25": 200, "bm25_head": 80, "title_bm25": 40, "dense_near": 80, "title_cover_near": 30, "name_cover": 20, "centroid": 60,
+    "text": {"dense": 250, "bm25": 200, "bm25_head": 80, "title_bm25": 40, "dense_near": 80, "title_cover_near": 30, "name_cover": 20,
              "bm25_topic": 40, "rrf": 100},
     "context": {"ctx_best": 60, "ctx_near": 60, "ctx_bm25": 40, "ctx_soft": 60, "ctx_beside": 40, "ctx_names": 30},
 }
@@ -270,6 +272,7 @@ def _filled(corpus: Corpus, asked: Asked, rows: np.ndarray, seen: View) -> dict[
     "What the indexes and the corpus say of some papers: the fields of `Evidence` that go by candidate."
     values = np.full((len(rows), len(SIGNALS)), np.nan, dtype=np.float32)
     for name, whole in (asked.whole | asked.context).items(): values[:, SIGNALS.index(name)] = whole[rows]
+    if asked.centroid is not None: values[:, SIGNALS.index("centroid")] = corpus.cosines(asked.centroid, rows)
     years = corpus.columns.years[rows]
     values[:, SIGNALS.index("year")] = np.where(years > 0, years, np.nan)
     values[:, SIGNALS.index("length")] = np.log1p(corpus.lengths[rows] / 7)  # about seven characters a word
