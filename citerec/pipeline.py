@@ -158,6 +158,7 @@ _READS = {"query": "user_text", "retrieval": "query_analysis", "expansion": "ret
           "grounding": "reranked_candidates", "synthesis": "grounded_candidates"}  # what each agent works on
 _logger = logging.getLogger("citerec")
 
+_FALLBACK = 5.0  # seconds that a fallback has at least: it is the last chance of an answer
 _OWNER_ONLY = 0o600  # mode of a file that holds drafts
 
 def records_only() -> Any:
@@ -248,7 +249,7 @@ class Pipeline:
         failure = AgentFailure(agent=name, kind=type(error).__name__, message=one_line(str(error)) or type(error).__name__, fallback="nothing")
         done = state
         for words, agent in self.fallbacks[name]:
-            try: done = await in_thread(lambda agent=agent: _step(name, agent, state), limit)  # type: ignore[misc]
+            try: done = await in_thread(lambda agent=agent: _step(name, agent, state), max(limit, _FALLBACK))  # type: ignore[misc]
             except Exception as worse: failure = failure.model_copy(update={"fallback": f"nothing: {one_line(str(worse))}"})
             else:
                 failure = failure.model_copy(update={"fallback": words})
