@@ -38,6 +38,7 @@ _LINK = re.compile(r"""
     (?:[a-z]{2,12}/|(?:com|org|net|edu|gov|io|ai|dev|app|info|biz|xyz|site|online|example)\b)
 """, re.I | re.X)
 
+@lru_cache(maxsize=4096)  # a sentence is looked at as a quotation and as a reason
 def quotable(sentence: str,  # of an abstract
              ) -> bool:
     "Whether a sentence may be shown as support: it has no link, and is not meant for a language model."
@@ -535,6 +536,13 @@ def _plural(word: str) -> str:
     if word.endswith(("s", "x", "ch", "sh")): return f"{word}es"
     return f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
 
+_ENDS = re.compile(rf"(?=\W*$|[.,;:?!)]|\s+(?:{'|'.join(sorted(STOPWORDS))})\b)", re.I)  # no noun follows
+
+def _is_counted(pattern: str, plural: str, text: str) -> bool:
+    "Whether a text has a word in the plural, or with *a* or *an* and no noun behind it."
+    if re.search(rf"(?<!\w){re.escape(plural)}(?!\w)", text, re.I): return True
+    return any(_ENDS.match(text, found.end()) for found in re.finditer(rf"(?<!\w)an?\s+{pattern}", text, re.I))
+
 def as_written(keyword: str,
                text: str,  # of the user
                paper: str = "",  # title and abstract of a paper
@@ -545,10 +553,8 @@ def as_written(keyword: str,
     word = found[1] if found else keyword
     starts = not found or text[: found.start(1)].rstrip()[-1:] in ("", ".", "?", "!")
     if starts and word[1:].islower(): word = word.lower()
-    ends = rf"(?=\W*$|[.,;:?!)]|\s+(?:{'|'.join(sorted(STOPWORDS))})\b)"  # no noun follows
-    counted = rf"(?<!\w)(?:an?\s+{pattern}{ends}|{re.escape(_plural(word))}(?!\w))"
-    if re.search(counted, f"{text}\n{paper}", re.I): return _plural(word)
-    alone = found and found.group() != found[1] and re.match(ends, text[found.end() :])
+    if _is_counted(pattern, _plural(word), f"{text}\n{paper}"): return _plural(word)
+    alone = found and found.group() != found[1] and _ENDS.match(text, found.end())
     return f"the {word}" if alone and word[0].isupper() else word
 
 def listed(words: Sequence[str],
@@ -566,9 +572,13 @@ def in_words(count: int,
 _COMMON = 3.0  # a topic is rarer, by its inverse document frequency: a word in about one paper of twenty
 _NO_NOUN = re.compile(r"(?:ing|ed|ive|ous|able|ible|ful|less|ly|(?<!riev)al|ic)$")  # no word with such an end names a topic
 
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str: return next(iter(stems(word)), "")
+
+@lru_cache(maxsize=512)  # the sentences of a text are compared with each of its papers
 def _runs_of(n: int, text: str) -> dict[tuple[str, ...], str]:
     "Runs of `n` words with nothing but a space or a hyphen between them: their stems, and the words as they stand."
-    tokens = [(m, next(iter(stems(m.group())), "")) for m in re.finditer(r"[^\W_]+", text)]
+    tokens = [(m, _stem(m.group())) for m in re.finditer(r"[^\W_]+", text)]
     runs = (tokens[i : i + n] for i in range(len(tokens) - n + 1))
     def is_one(run: Sequence[tuple[re.Match[str], str]]) -> bool:
         gaps = (text[a.end() : b.start()] for (a, _), (b, _) in zip(run, run[1:], strict=False))

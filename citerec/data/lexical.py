@@ -39,10 +39,15 @@ def words(text: str,
     "The telling words of a text."
     return [w for w in _WORD.findall(text.lower()) if w not in STOPWORDS]
 
+_SHORT = 400  # characters of a text whose stems are remembered: a sentence is asked for several times in one run
+
+@lru_cache(maxsize=4096)
+def _stems_of(text: str) -> tuple[str, ...]: return tuple(_stemmer().stemWords(words(text)))
+
 def stems(text: str,
           ) -> list[str]:  # in order, with repetitions
     "The stems of the telling words of a text."
-    return _stemmer().stemWords(words(text))
+    return [*_stems_of(text)] if len(text) <= _SHORT else _stemmer().stemWords(words(text))
 
 # %% ../../nbs/16_lexical.ipynb #c008
 K1, B = 1.2, 0.75  # the customary values (Robertson and Zaragoza, 2009)
