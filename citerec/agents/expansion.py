@@ -15,7 +15,7 @@ import numpy as np
 from .retrieval import ask_for, make_candidates
 from ..data.corpus import Corpus
 from ..data.graph import Graph
-from ..data.signals import graph_evidence
+from ..data.signals import graph_evidence, view
 from ..schema import CitationPath, PipelineState, Relation, ScoredPaper
 from ..settings import Settings, load_settings
 
@@ -66,8 +66,7 @@ class ExpansionAgent:
         originals = [c for c in {c.paper_id: c for c in state.retrieval_candidates}.values() if c.paper_id in known]
         rows, titles = [known[c.paper_id] for c in originals], {known[c.paper_id]: c.title for c in originals}
         seeds = rows[: settings.expansion_seeds]
-        allowed = corpus.columns.mask(state.filters)
-        if allowed is None: allowed = np.ones(len(corpus), dtype=bool)
+        allowed = view(corpus, state.filters).allowed.copy()
         allowed[rows] = False
         added, evidence = expand(graph, seeds, corpus.columns.citation_counts, most, allowed), state.evidence
         if evidence is not None:

@@ -27,7 +27,7 @@ from tqdm.auto import tqdm
 from .. import __version__
 from ..agents.expansion import ExpansionAgent
 from ..agents.query import QueryAgent
-from ..agents.reranking import READ, document_print, fused_scores, load_cross_encoder, load_ranker
+from ..agents.reranking import READ, document_print, fused_scores, load_cross_encoder, load_ranker, read_by
 from ..agents.retrieval import RetrievalAgent, queries_in
 from ..data.corpus import Corpus
 from ..data.lexical import stems
@@ -262,8 +262,8 @@ def _agents(corpus: Corpus, settings: Settings, cross_encoder: bool) -> System:
         scores = fused_scores(candidates, settings.rrf_k)
         if encoder and len(scores):
             leading = np.argsort(-scores, kind="stable")[:READ]
-            logits = encoder(queries_in(state).body, [f"{candidates[i].title}. {candidates[i].abstract}" for i in leading])
-            for rank, i in enumerate(leading[np.argsort(-logits, kind="stable")], 1): scores[i] += 1 / (settings.rrf_k + rank)
+            logits = read_by(encoder, [queries_in(state).body] * len(leading), [candidates[i] for i in leading])
+            for rank, i in enumerate(leading[np.argsort(-np.array(logits), kind="stable")], 1): scores[i] += 1 / (settings.rrf_k + rank)
         return [(candidates[i].paper_id, float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
     return search
 
