@@ -219,7 +219,7 @@ class Evidence(Record):
     "What points to each candidate of one run, as the indexes and the graph gave it."
     model_config = ConfigDict(arbitrary_types_allowed=True)
     rows: Array  # shape (candidates,), ascending: rows of the corpus
-    values: Array  # shape (candidates, signals), columns as in `citerec.data.signals.SIGNALS`; NaN: unknown
+    values: Array  # shape (candidates, signals), columns as in `citerec.ranking.signals.SIGNALS`; NaN: unknown
     by_variant: Array  # shape (candidates, variants, 4): meaning, words, citing sentences, votes for each variant of the text
     found_by: dict[str, Array]  # family of signals -> shape (candidates,): whether it led to the candidate
     voters: Array  # rows of papers that vote for what they cite

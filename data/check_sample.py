@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from citerec.data.jsonl import JsonlSource
+from citerec.sources.jsonl import JsonlSource
 from citerec.schema import CitationEdge, Paper
-from citerec.settings import InputError
+from citerec.errors import InputError
 
 SAMPLE = Path(__file__).parent / "sample"
 MIN_PAPERS, MIN_EDGES = 400, 1500

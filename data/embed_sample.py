@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from citerec.data.embedding import Embedder, write_atomically
-from citerec.data.jsonl import JsonlSource
+from citerec.data.embedding import Embedder
+from citerec.files import write_atomically
+from citerec.sources.jsonl import JsonlSource
 
 SAMPLE = Path(__file__).parent / "sample"
 

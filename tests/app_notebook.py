@@ -27,8 +27,8 @@ def html() -> str:
 
 
 def click_recommend(root: Path, text: str) -> str:
-    """Run nbs/60_app.ipynb, put a text in, click the button, and give the HTML once cards are shown."""
-    notebook = root / "nbs" / "60_app.ipynb"
+    """Run nbs/app.ipynb, put a text in, click the button, and give the HTML once cards are shown."""
+    notebook = root / "nbs" / "app.ipynb"
     shell = CaptureShell(notebook)
     with working_directory(notebook.parent):
         shell.run_all(read_nb(notebook), exc_stop=True)

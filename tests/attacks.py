@@ -110,7 +110,7 @@ def apply(damage: Callable[[bytes], bytes | None], path: Path) -> bool:
 def answers(folder: Path) -> tuple[str, list[tuple[str, float]], list[str]]:
     """Ask a corpus: how it ended, what was recommended, and what was said about it."""
     from citerec.recommender import load
-    from citerec.settings import CiterecError
+    from citerec.errors import CiterecError
 
     try:
         recommender = load(str(folder))
@@ -245,7 +245,7 @@ def content(folder: Path, vectors: Path) -> str:
 def build(source: Path, folder: Path) -> None:
     """Build a corpus of records."""
     from citerec.data.corpus import Corpus
-    from citerec.data.jsonl import JsonlSource
+    from citerec.sources.jsonl import JsonlSource
 
     Corpus.build(JsonlSource(source), folder, progress=False).close()
 
@@ -253,7 +253,7 @@ def build(source: Path, folder: Path) -> None:
 def update(source: Path, folder: Path) -> None:
     """Add what is new in the records."""
     from citerec.data.corpus import Corpus
-    from citerec.data.jsonl import JsonlSource
+    from citerec.sources.jsonl import JsonlSource
 
     Corpus.update(JsonlSource(source), folder, progress=False).close()
 

@@ -8,7 +8,7 @@ import pytest
 from attacks import SECRET, TEXT, listener, variables
 from conftest import python
 
-from citerec.loopback import Loopback
+from citerec.testing.chat import Loopback
 
 DRAFT = f"{TEXT} {SECRET}"
 

@@ -1,4 +1,4 @@
-"""A reader's first minute: nbs/60_app.ipynb in JupyterLab in a real browser, a paragraph, a click, five cards.
+"""A reader's first minute: nbs/app.ipynb in JupyterLab in a real browser, a paragraph, a click, five cards.
 
 CITEREC_SCREENSHOT names a file for a picture of the end. Without a browser the test is skipped, in CI it fails.
 """
@@ -103,7 +103,7 @@ def test_reader_gets_five_cards(tmp_path):
         outside = []
         inside = (address, address.replace("http", "ws"), "data:", "blob:")
         page.on("request", lambda request: None if request.url.startswith(inside) else outside.append(request.url))
-        page.goto(f"{address}/lab/tree/nbs/60_app.ipynb?token={token}&reset")
+        page.goto(f"{address}/lab/tree/nbs/app.ipynb?token={token}&reset")
         page.locator(".jp-Notebook").wait_for(timeout=120 * SECOND)
         run_all_cells(page)
 
