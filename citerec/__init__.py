@@ -13,7 +13,8 @@ if TYPE_CHECKING:  # for editors and type checkers, which run nothing
     from citerec.data.corpus import Corpus
     from citerec.recommender import Recommendations, Recommender, load
     from citerec.schema import Paper, Recommendation
-    from citerec.settings import CiterecError, Settings
+    from citerec.errors import CiterecError
+    from citerec.settings import Settings
 
 # %% ../nbs/90_package.ipynb #c004
 __version__ = "0.1.0"

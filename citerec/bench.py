@@ -20,12 +20,12 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from .agents.grounding import sentences
 from .data.corpus import Corpus
 from .data.embedding import find_model, load_sentence_transformer
+from .errors import CiterecError
 from .recommender import Recommender, load
 from .schema import PipelineState
-from .settings import CiterecError
+from .text import sentences
 
 # %% ../nbs/86_bench.ipynb #c005
 def mixed_texts(corpus: Corpus,

@@ -196,7 +196,7 @@ _MOST = 10_000_000  # characters read of a file; no text is that long, and a dev
 
 def _read(name: str) -> str:
     "The text of a file; raises `InputError` where it is none."
-    from citerec.settings import InputError
+    from citerec.errors import InputError
     shown = "the standard input" if name == "-" else name
     try:
         if name == "-": text = sys.stdin.read(_MOST + 1)
@@ -212,7 +212,7 @@ def _read(name: str) -> str:
 
 def _text(args: argparse.Namespace) -> str:
     "The text that the recommendations are for."
-    from citerec.settings import InputError
+    from citerec.errors import InputError
     if args.text and args.file: raise InputError("There is both a text and a file.", "Give one of them.")
     if args.text: return " ".join(args.text).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if not args.file and (sys.stdin is None or sys.stdin.isatty()):
@@ -282,7 +282,7 @@ def _older(folder: Path) -> bool:
 def _made_by(folder: str, recipe: dict[str, Any]) -> bool:
     "Whether there is a corpus that the same command made."
     from citerec.data.corpus import Corpus
-    from citerec.settings import CiterecError
+    from citerec.errors import CiterecError
     try:
         with Corpus.open(folder) as corpus: kept = corpus.manifest.get("recipe")
     except CiterecError: return False
@@ -292,7 +292,7 @@ def _made_by(folder: str, recipe: dict[str, Any]) -> bool:
 def _build(args: argparse.Namespace) -> int:
     "Build a corpus."
     from citerec.data.corpus import PAGES, Corpus
-    from citerec.settings import CorpusError
+    from citerec.errors import CorpusError
     recipe, folder = _recipe(args), Path(args.folder)
     if recipe["types"] is None and _older(folder): recipe["types"] = "all"
     with _leaving_no_empty(folder / PAGES, folder):
@@ -310,7 +310,7 @@ def _build(args: argparse.Namespace) -> int:
 def _update(args: argparse.Namespace) -> int:
     "Add to a corpus what is new."
     from citerec.data.corpus import PAGES, Corpus, next_update
-    from citerec.settings import CorpusError
+    from citerec.errors import CorpusError
     with Corpus.open(args.folder) as corpus: recipe, all_types = corpus.manifest.get("recipe"), _has_all_types(corpus.manifest)
     if not isinstance(recipe, dict): raise CorpusError(f"The corpus in {args.folder} does not say how it was made.", "Build it again with `citerec build`.")
     options = argparse.Namespace(**{name: recipe.get(name) for name in ("source", *SOURCE_OPTIONS)})
@@ -321,8 +321,8 @@ def _update(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     "Say what is damaged in a corpus, and repair it where that is wanted."
-    from citerec.llm.client import one_line
     from citerec.data.corpus import check_corpus, open_corpus, repair_corpus
+    from citerec.llm.client import one_line
     with open_corpus(args.folder or "sample") as corpus: folder = corpus.folder
     faults = repair_corpus(folder, progress=_watched(args)) if args.repair else check_corpus(folder)
     print(*map(one_line, faults), sep="\n", end="\n" if faults else "")
@@ -381,10 +381,10 @@ def _queries(args: argparse.Namespace) -> int:
     import gzip
 
     from citerec.data.corpus import open_corpus
+    from citerec.errors import InputError
     from citerec.evaluation.benchmark import make_queries
     from citerec.evaluation.fitting import training_queries
     from citerec.files import write_atomically
-    from citerec.settings import InputError
     if args.n < 1: raise InputError(f"--n is {args.n}, and no queries would be made.", "Give 1 or more.")
     with open_corpus(args.folder) as corpus:
         abstracts = make_queries(corpus, args.n, args.min_references) if args.kind != "sentences" else []
@@ -406,8 +406,9 @@ def _queries(args: argparse.Namespace) -> int:
 # %% ../nbs/97_cli.ipynb #c009cc
 def _runs(args: argparse.Namespace) -> int:
     "List the runs that were kept, or continue one."
+    from citerec.errors import InputError
     from citerec.runs import resume, runs
-    from citerec.settings import InputError, load_settings
+    from citerec.settings import load_settings
     file = args.file or load_settings().checkpoint
     if not file: raise InputError("No file of runs is named.", "Name one, or set CITEREC_CHECKPOINT, and runs are kept there.")
     if args.after and not args.resume:
@@ -425,9 +426,9 @@ def _runs(args: argparse.Namespace) -> int:
 # %% ../nbs/97_cli.ipynb #c009d
 def _info(args: argparse.Namespace) -> int:
     "Print what a corpus holds."
-    from citerec.llm.client import make_llm
     from citerec.data.corpus import open_corpus
     from citerec.data.vectors import EmbeddedIndex
+    from citerec.llm.client import make_llm
     from citerec.settings import load_settings
     settings = load_settings(**_asked(args))
     llm = make_llm(settings)
@@ -473,7 +474,7 @@ def _summary(corpus) -> str:
 # %% ../nbs/97_cli.ipynb #c011
 def _recipe(args: argparse.Namespace) -> dict[str, Any]:
     "The sources and the choices that were typed, as they are kept in the manifest; raises `InputError` for a choice that no source understands."
-    from citerec.settings import InputError
+    from citerec.errors import InputError
     names = [name if name in SOURCES else os.path.abspath(name) for name in args.source]
     understood = {option for name in args.source for option in (SOURCES[name].options if name in SOURCES else _FOLDER_OPTIONS)}
     for name in SOURCE_OPTIONS:
@@ -489,9 +490,9 @@ _PATHS = frozenset({"vectors", "file", "match", "dir"})
 
 def _source(options: argparse.Namespace, pages: Path, watched: bool):
     "The source that was asked for; several are combined, and what asks a service is merged within itself."
+    from citerec.errors import InputError
     from citerec.sources.jsonl import JsonlSource
     from citerec.sources.merging import MergedSource
-    from citerec.settings import InputError
     over = [name for name in options.source if name in SOURCES and SOURCES[name].over]
     made = [SOURCES[name].make(options, pages, watched) if name in SOURCES else JsonlSource(name, options.vectors) for name in options.source if name not in over]
     if not made: raise InputError(f"{over[0]} adds to the papers of other sources, and there is none.", "Name one more --source.")
@@ -505,22 +506,22 @@ def _listed(text: str | None) -> list[str]:
 
 def _year_range(text: str) -> tuple[int, int]:
     "First and last year of \"2018-2025\" or \"2020\"."
-    from citerec.settings import InputError
+    from citerec.errors import InputError
     first, dash, last = text.replace("–", "-").partition("-")
     try: return int(first), int(last if dash else first)
     except ValueError: raise InputError(f"{text[:50]!r} is no range of years.", "Give the first and the last year, as in 2018-2025.") from None
 
 def _types(text: str | None) -> tuple[str, ...] | None:
     "Types of works; none where all are wanted, None where nothing was typed."
-    from citerec.settings import InputError
+    from citerec.errors import InputError
     if text is None: return None
     if not (names := _listed(text)): raise InputError("--types names no type of works.", "Give article,preprint, or all.")
     return () if names == ["all"] else tuple(names)
 
 def _openalex(options: argparse.Namespace, pages: Path, watched: bool):
     "OpenAlex, with what was typed."
-    from citerec.sources.openalex import NO_KEY, OpenAlexSource, Selection
     from citerec.settings import load_settings
+    from citerec.sources.openalex import NO_KEY, OpenAlexSource, Selection
     chosen = {"topics": tuple(_listed(options.topics)) if options.topics is not None else None,
               "years": _year_range(options.years) if options.years is not None else None, "types": _types(options.types),
               "min_citations": options.min_citations, "max_works": options.max,
@@ -535,8 +536,8 @@ SOURCES["openalex"] = SourceMaker(_openalex, frozenset({"topics", "years", "type
 # %% ../nbs/97_cli.ipynb #c013
 def _bibliography(options: argparse.Namespace, pages: Path, watched: bool):
     "BibTeX and RIS files."
-    from citerec.sources.bibliography import BibliographySource
     from citerec.data.corpus import Corpus
+    from citerec.sources.bibliography import BibliographySource
     from citerec.sources.crossref import CrossrefSource
     known = []
     if options.match:
@@ -550,8 +551,8 @@ def _arxiv(options: argparse.Namespace, pages: Path, watched: bool):
 
 def _anthology(options: argparse.Namespace, pages: Path, watched: bool):
     "A copy of the ACL Anthology."
+    from citerec.errors import InputError
     from citerec.sources.anthology import AnthologySource
-    from citerec.settings import InputError
     if not options.dir: raise InputError("The ACL Anthology is read from a folder.", "Name it with --dir; git clone --depth 1 https://github.com/acl-org/acl-anthology makes one.")
     return AnthologySource(options.dir, _listed(options.venues), _year_range(options.years) if options.years is not None else None,
                            options.without_abstract == "drop", watched)
@@ -589,7 +590,7 @@ def _notebook() -> str:
 def _app(args: argparse.Namespace) -> int:
     "Open the app notebook in JupyterLab, which takes this process over."
     if importlib.util.find_spec("jupyterlab") is None:
-        from citerec.settings import InputError
+        from citerec.errors import InputError
         raise InputError("JupyterLab is not installed.", 'Install it with: pip install "citerec[dev]".')
     path = Path(NOTEBOOK)
     if not path.exists(): path.write_text(_notebook(), encoding="utf-8")
@@ -671,7 +672,7 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as e:
-        from citerec.settings import CiterecError
+        from citerec.errors import CiterecError
         if isinstance(e, CiterecError): _say(str(e))
         elif isinstance(e, OSError):
             _say(f"{e.filename or 'A file'}: {e.strerror or e}. Check the path, its permissions and the space left.")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, Generic, TypeVar, overload
 
-from .settings import CiterecError, CorpusError
+from .errors import CiterecError, CorpusError
 
 # %% ../nbs/03_files.ipynb #c005
 def _is_alive(process: int) -> bool:

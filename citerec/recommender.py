@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Union, Unp
 
 from pydantic import BaseModel
 
-from .llm.client import one_line
 from .agents.query import check_text
 from .cards import as_html, as_text
 from .data.corpus import Corpus, open_corpus
+from .errors import CiterecError, InputError
 from .files import made_once
+from .llm.client import one_line
 from .pipeline import AgentEvent, Pipeline
 from .schema import AgentFailure, Paper, PipelineState, Recommendation, SearchFilter
-from .settings import CiterecError, InputError, Settings, comments_beside, load_settings
+from .settings import Settings, comments_beside, load_settings
 
 if TYPE_CHECKING: import pandas
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from .llm.client import background_loop, one_line
-from .pipeline import records_only, AGENTS, Pipeline, refuse_fork, untraced
+from .errors import InputError, explain
+from .llm.client import one_line
+from .pipeline import AGENTS, Pipeline, records_only, untraced
+from .running import background_loop, refuse_fork
 from .schema import AgentFailure, PipelineState, Record
-from .settings import InputError, explain
 
 if TYPE_CHECKING: from langgraph.checkpoint.sqlite import SqliteSaver
 

@@ -15,8 +15,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import (
-    BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints, WithJsonSchema, model_validator)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints, WithJsonSchema, model_validator
 
 # %% ../nbs/00_schema.ipynb #c005
 class Record(BaseModel):

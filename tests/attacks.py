@@ -109,8 +109,8 @@ def apply(damage: Callable[[bytes], bytes | None], path: Path) -> bool:
 
 def answers(folder: Path) -> tuple[str, list[tuple[str, float]], list[str]]:
     """Ask a corpus: how it ended, what was recommended, and what was said about it."""
-    from citerec.recommender import load
     from citerec.errors import CiterecError
+    from citerec.recommender import load
 
     try:
         recommender = load(str(folder))

@@ -8,7 +8,7 @@ import pytest
 from attacks import SECRET, TEXT, listener, variables
 from conftest import python
 
-from citerec.testing.chat import Loopback
+from citerec.testing.chat import ChatServer
 
 DRAFT = f"{TEXT} {SECRET}"
 
@@ -43,7 +43,7 @@ def test_the_listener_hears():
 
 def test_a_draft_reaches_the_named_service_only(tmp_path):
     """With a language model the draft goes to its address, past every proxy and trace, and to no other."""
-    with listener() as (place, heard), Loopback(lambda body: '{"fits": "yes"}') as service:
+    with listener() as (place, heard), ChatServer(lambda body: '{"fits": "yes"}') as service:
         env = variables(place) | {"CITEREC_LLM_API_KEY": "sk-planted", "CITEREC_LLM_TIMEOUT": "10", "CITEREC_LLM_CACHE": "off"}
         done = citerec(tmp_path, "recommend", DRAFT, "--k", "3", "--base-url", service.url, "--model", "m", **env)
         assert listed(done.stdout) == 3
@@ -53,7 +53,7 @@ def test_a_draft_reaches_the_named_service_only(tmp_path):
 
 def test_no_text_stays_on_disk(tmp_path):
     """A run writes the draft into no file, with a language model neither."""
-    with Loopback(lambda body: '{"fits": "yes"}') as service:
+    with ChatServer(lambda body: '{"fits": "yes"}') as service:
         citerec(tmp_path, "recommend", DRAFT, "--k", "3", "--base-url", service.url, "--model", "m", CITEREC_LLM_TIMEOUT="10")
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == "corpus.db" for path in files)

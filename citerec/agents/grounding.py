@@ -20,15 +20,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, StringConstraints
 
-from ..llm.client import LLM, MOST_QUOTED, RULES, Answer, Question, gives_orders, llm_report, llm_stopped, one_line, quoted
 from .query import NO_TOPIC
-from ..data.passages import sentences
 from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.lexical import STOPWORDS, stems
-from ..schema import (
-    AgentFailure, CitationIntent, CitationPath, GroundedPaper, Paper, PipelineState, RankedPaper, Relation, ScoredPaper)
-from ..text import clean
+from ..llm.client import LLM, MOST_QUOTED, RULES, Answer, Question, gives_orders, llm_report, llm_stopped, one_line, quoted
+from ..schema import AgentFailure, CitationIntent, CitationPath, GroundedPaper, Paper, PipelineState, RankedPaper, Relation, ScoredPaper
+from ..text import clean, sentences
 
 # %% ../../nbs/58_grounding.ipynb #c005
 _LINK = re.compile(r"""

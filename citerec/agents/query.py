@@ -18,13 +18,13 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from ..llm.client import LLM, Question, llm_report, one_line, quoted
 from ..data.corpus import Corpus
-from ..identity import normal_arxiv_id, normal_doi
 from ..data.lexical import STOPWORDS, stems
+from ..errors import InputError, ServiceError
 from ..files import made_once
+from ..identity import normal_arxiv_id, normal_doi
+from ..llm.client import LLM, Question, llm_report, one_line, quoted
 from ..schema import AgentFailure, CitationIntent, MarkedText, Paper, PipelineState, QueryAnalysis
-from ..settings import InputError, ServiceError
 from ..text import FUNCTION_WORDS, LANGUAGES, clean, language_of, prepare, sentences
 
 # %% ../../nbs/54_query.ipynb #c004a

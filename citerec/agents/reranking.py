@@ -24,13 +24,14 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
-from ..llm.client import LLM, Question, gives_orders, llm_report, llm_stopped, quoted
 from .retrieval import make_candidates, queries_in
 from ..data.corpus import Corpus, shipped
 from ..data.embedding import find_model
+from ..errors import ModelError, explain
+from ..llm.client import LLM, Question, gives_orders, llm_report, llm_stopped, quoted
 from ..ranking.signals import NAMES, Queries, claim_scores, features, fuse, year_of_draft
 from ..schema import AgentFailure, CitationPath, Evidence, PipelineState, RankedPaper, Record, Relation, ScoredPaper
-from ..settings import CROSS_ENCODER, ModelError, Settings, explain, load_settings
+from ..settings import CROSS_ENCODER, Settings, load_settings
 
 # %% ../../nbs/57_reranking.ipynb #c005
 def links(candidate: ScoredPaper,

@@ -33,19 +33,20 @@ from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
 import citerec.schema
-from .passages import ChunkIndex, cut_all
-from ..sources.records import clean_paper, of_kind
 from .embedding import PART, Embedder, read_vectors, write_vectors
 from .graph import Graph
-from ..identity import title_key
-from ..sources.jsonl import JsonlSource, Source, describe, report
 from .lexical import LexicalIndex, TitleIndex
-from ..sources.merging import MergedSource
+from .passages import ChunkIndex, cut_all
 from .store import REBUILD, SCHEMA_VERSION, Store, is_database, is_sound
 from .vectors import EmbeddedIndex, ExactIndex, IndexHeld, PaperColumns, ServerIndex, VectorIndex, cosines, top_k
+from ..errors import CiterecError, CorpusError, InputError
 from ..files import REPAIR, Checksums, altered, checksums, clear_parts, made_once, reading, remove, sha256_of, write_atomically
+from ..identity import title_key
 from ..schema import CitationContext, CitationEdge, Paper, SearchFilter
-from ..settings import CiterecError, CorpusError, InputError, Settings, load_settings
+from ..settings import Settings, load_settings
+from ..sources.jsonl import JsonlSource, Source, describe, report
+from ..sources.merging import MergedSource
+from ..sources.records import clean_paper, of_kind
 from ..text import MARKER, beside_marker, names_beside_marker
 
 # %% ../../nbs/41_corpus.ipynb #c005

@@ -20,8 +20,8 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .. import _threads_spin
+from ..errors import CorpusError, ModelError
 from ..files import REPAIR, made_once, reading, sha256_of, write_atomically
-from ..settings import CorpusError, ModelError
 
 # %% ../../nbs/33_embedding.ipynb #c005
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from ..errors import CorpusError
 from ..files import REPAIR, reading, write_atomically
-from ..settings import CorpusError
 
 # %% ../../nbs/37_graph.ipynb #c004
 class Graph:

@@ -18,8 +18,8 @@ from scipy import sparse
 from tqdm.auto import tqdm
 
 from .vectors import top_k
+from ..errors import CorpusError
 from ..files import REPAIR, reading, whole_folder, write_atomically
-from ..settings import CorpusError
 
 # %% ../../nbs/36_lexical.ipynb #c005
 STOPWORDS = frozenset("""a about above after again all also although am an and any are as at be because been before being between both but by can

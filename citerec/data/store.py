@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..identity import normal_arxiv_id, normal_doi
+from ..errors import CorpusError
 from ..files import made_once, reading
+from ..identity import normal_arxiv_id, normal_doi
 from ..schema import CitationContext, CitationEdge, Paper, TextKind
-from ..settings import CorpusError
 
 # %% ../../nbs/30_store.ipynb #c005
 SCHEMA_VERSION = 4  # raised whenever a table or a file of a corpus changes its meaning

@@ -17,9 +17,9 @@ from typing import Any, Protocol
 import numpy as np
 from tqdm.auto import tqdm
 
+from ..errors import CiterecError, CorpusError, ServiceError
 from ..files import REPAIR, made_once, need_space, whole_folder
 from ..schema import SearchFilter
-from ..settings import CiterecError, CorpusError, ServiceError
 
 # %% ../../nbs/34_vectors.ipynb #c005
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from scipy import sparse
 from ..agents.reranking import document_print
 from ..data.corpus import Corpus
 from ..data.graph import Graph
-from ..sources.jsonl import read_records
+from ..errors import InputError
 from ..ranking.signals import YEARS_AFTER
 from ..schema import EvalSample, SearchFilter
-from ..settings import InputError
+from ..sources.jsonl import read_records
 
 # %% ../../nbs/81_benchmark.ipynb #c005
 def read_queries(path: str | Path,  # a file of JSON lines, .gz or plain

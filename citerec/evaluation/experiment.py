@@ -31,13 +31,14 @@ from ..agents.reranking import READ, document_print, fused_scores, load_cross_en
 from ..agents.retrieval import RetrievalAgent, queries_in
 from ..data.corpus import Corpus
 from ..data.lexical import stems
-from ..ranking.signals import features, fuse, without_families, year_of_draft
+from ..errors import InputError
 from .benchmark import System, filter_of
 from .metrics import METRICS, bootstrap_interval, holm, permutation_test, recall_ceiling, score_run
 from ..files import write_atomically
 from ..pipeline import Pipeline
+from ..ranking.signals import features, fuse, without_families, year_of_draft
 from ..schema import EvalSample, PipelineState, SearchFilter
-from ..settings import CROSS_ENCODER, InputError, Settings, load_settings
+from ..settings import CROSS_ENCODER, Settings, load_settings
 
 if TYPE_CHECKING: import pandas
 

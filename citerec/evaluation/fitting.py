@@ -25,16 +25,15 @@ import numpy as np
 from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
-from ..agents.reranking import (
-    RANKER, Calibration, RankerFile, checked_trees, confidence_columns, document_print, load_ranker, own_ranker, trees_name)
+from ..agents.reranking import RANKER, Calibration, RankerFile, checked_trees, confidence_columns, document_print, load_ranker, own_ranker, trees_name
 from ..agents.retrieval import queries_in
 from ..data.corpus import Corpus, off_topic_texts
-from ..ranking.signals import NAMES, Queries, features, without_families, year_of_draft
+from ..errors import InputError
 from .benchmark import filter_of
 from .experiment import Gathering
 from ..files import write_atomically
+from ..ranking.signals import NAMES, Queries, features, without_families, year_of_draft
 from ..schema import EvalSample, Evidence, SearchFilter
-from ..settings import InputError
 from ..text import clean
 
 # %% ../../nbs/84_fitting.ipynb #c005

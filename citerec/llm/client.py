@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['RULES', 'MOST_QUOTED', 'PRICES_OF', 'PRICES', 'REQUESTS', 'visible', 'one_line', 'quoted', 'gives_orders', 'Price',
            'price_of', 'most_tokens', 'cost_of', 'Question', 'Call', 'Answer', 'total', 'AnswerCache', 'without_key',
-           'background_loop', 'LLM', 'make_llm', 'llm_report', 'llm_stopped']
+           'LLM', 'make_llm', 'llm_report', 'llm_stopped']
 
 # %% ../../nbs/52_client.ipynb #c003
 import asyncio
@@ -28,8 +28,10 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from ..errors import AnswerError, BudgetError, CiterecError, ServiceError
+from ..running import background_loop
 from ..schema import PipelineState
-from ..settings import OPENAI_URL, AnswerError, BudgetError, CiterecError, ServiceError, Settings, host_of, is_local, llm_key
+from ..settings import OPENAI_URL, Settings, host_of, is_local, llm_key
 
 if TYPE_CHECKING: from pydantic import BaseModel
 
@@ -313,13 +315,6 @@ class _Said(NamedTuple):
     usage: tuple[int, int] | None  # tokens read and written, as reported
     finish: str
     refusal: str
-
-@lru_cache(maxsize=1)
-def background_loop() -> asyncio.AbstractEventLoop:
-    "An event loop in a thread of its own: a running Jupyter kernel has one already, which cannot be waited for from inside."
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True, name="citerec-loop").start()
-    return loop
 
 def _number(value: Any) -> int | None: return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 

@@ -21,8 +21,8 @@ from ..data.corpus import Corpus
 from ..data.graph import Graph, push
 from ..data.lexical import stems
 from ..data.vectors import cosines, top_k
+from ..errors import CorpusError
 from ..schema import Evidence, MarkedText, QueryAnalysis, SearchFilter
-from ..settings import CorpusError
 from ..text import clean
 
 # %% ../../nbs/45_signals.ipynb #s005

@@ -19,10 +19,10 @@ from xml.etree import ElementTree
 
 from tqdm.auto import tqdm
 
-from .records import PaperSource, clean_year, find_doi, make_paper, plain_text
+from ..errors import InputError
 from ..identity import normal_arxiv_id
 from ..schema import Paper
-from ..settings import InputError
+from .records import PaperSource, clean_year, find_doi, make_paper, plain_text
 
 # %% ../../nbs/22_anthology.ipynb #c005
 _NEW = r"\d{4}\.[a-z0-9]+-[a-z0-9]+\.\d+"  # 2023.acl-long.1

@@ -18,11 +18,12 @@ from xml.etree import ElementTree
 
 from tqdm.auto import tqdm
 
-from .records import PaperSource, find_arxiv_id, find_doi, make_paper, plain_text
-from .services import Incomplete, Service, Tally
+from ..errors import InputError, ServiceError
 from ..identity import normal_arxiv_id
 from ..schema import Paper
-from ..settings import InputError, ServiceError, Settings, load_settings
+from ..settings import Settings, load_settings
+from .records import PaperSource, find_arxiv_id, find_doi, make_paper, plain_text
+from .services import Incomplete, Service, Tally
 
 # %% ../../nbs/21_arxiv.ipynb #c005
 _ATOM = "{http://www.w3.org/2005/Atom}"

@@ -17,10 +17,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .records import PaperSource, best_text, clean_year, find_arxiv_id, find_doi, plain_text, same_paper
+from ..errors import InputError
 from ..identity import normal_arxiv_id, title_key
 from ..schema import Paper
-from ..settings import InputError
+from .records import PaperSource, best_text, clean_year, find_arxiv_id, find_doi, plain_text, same_paper
 
 # %% ../../nbs/25_bibliography.ipynb #c005
 OUTCOMES = ("read", "matched", "repaired", "merged", "left out")

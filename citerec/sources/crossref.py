@@ -15,11 +15,12 @@ from urllib.parse import quote, urlencode
 
 from tqdm.auto import tqdm
 
-from .records import PaperSource, clean_year, dig, dig_list, find_doi, make_paper, plain_text, same_paper, whole_number
-from .services import Incomplete, Service
+from ..errors import InputError
 from ..identity import normal_arxiv_id, title_key
 from ..schema import Paper
-from ..settings import InputError, Settings, load_settings
+from ..settings import Settings, load_settings
+from .records import PaperSource, clean_year, dig, dig_list, find_doi, make_paper, plain_text, same_paper, whole_number
+from .services import Incomplete, Service
 
 # %% ../../nbs/23_crossref.ipynb #c005
 _PREFIX = "doi:"

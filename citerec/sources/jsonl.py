@@ -16,10 +16,10 @@ from typing import IO, Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from .records import plain_text
+from ..errors import InputError, explain
 from ..identity import normal_doi
 from ..schema import CitationContext, CitationEdge, Paper, Record
-from ..settings import InputError, explain
+from .records import plain_text
 
 # %% ../../nbs/11_jsonl.ipynb #c005
 class Source(Protocol):

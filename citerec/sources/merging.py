@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .records import best_text, of_kind
 from ..identity import Facts, facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, tells
-from .jsonl import Source, describe, report
 from ..schema import CitationContext, CitationEdge, Paper
+from .jsonl import Source, describe, report
+from .records import best_text, of_kind
 
 # %% ../../nbs/15_merging.ipynb #c005
 _COMMON = 30  # records with one title: beyond that it is no name of a paper

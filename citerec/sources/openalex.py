@@ -22,11 +22,12 @@ from urllib.parse import quote
 import httpx
 from tqdm.auto import tqdm
 
-from .records import PaperSource, clean_year, dig, dig_list, make_paper, plain_text, whole_number
-from .services import Incomplete, Page, Service, Tally, duration
+from ..errors import InputError, ServiceError
 from ..identity import facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, title_key
 from ..schema import Paper
-from ..settings import InputError, ServiceError, Settings
+from ..settings import Settings
+from .records import PaperSource, clean_year, dig, dig_list, make_paper, plain_text, whole_number
+from .services import Incomplete, Page, Service, Tally, duration
 
 # %% ../../nbs/20_openalex.ipynb #c005
 _WORK = re.compile(r"(?:https?://(?:api\.)?openalex\.org/(?:works/)?)?([Ww]\d{1,19})")

@@ -18,11 +18,12 @@ from urllib.parse import quote, urlencode
 import httpx
 from tqdm.auto import tqdm
 
-from .records import best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text, records_sha256, same_paper, whole_number
-from .services import Incomplete, Service
+from ..errors import InputError
 from ..identity import is_preprint, normal_arxiv_id, normal_doi, surname
 from ..schema import CitationContext, CitationEdge, Paper
-from ..settings import InputError, Settings, load_settings
+from ..settings import Settings, load_settings
+from .records import best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text, records_sha256, same_paper, whole_number
+from .services import Incomplete, Service
 
 # %% ../../nbs/24_semantic_scholar.ipynb #c005
 def _names(record: Any) -> list[str]:

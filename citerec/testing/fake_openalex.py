@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from ..sources.services import Asked, Loopback, Reply
+from .loopback import Loopback, Request, Response
 
 # %% ../../nbs/09_fake_openalex.ipynb #c005
 _WORDS = """attention transformer network learning graph image language speech policy reward gradient kernel embedding token sequence translation retrieval ranking
@@ -98,15 +98,15 @@ def _start(params: dict[str, str]) -> int:
 
 ODD = ("empty", "short", "absent", "no cursor", "low count")  # ways in which a page of a list is wrong and looks right
 
-def _odd(reply: Reply, kind: str) -> Reply:
+def _odd(reply: Response, kind: str) -> Response:
     "A page of a list that is wrong and looks right; one that cannot be wrong in this way is empty."
     results, meta = reply.body["results"], reply.body["meta"]
-    if kind == "absent": return Reply("<!doctype html><title>404 Not Found</title>", 404, reply.headers)
+    if kind == "absent": return Response("<!doctype html><title>404 Not Found</title>", 404, reply.headers)
     if kind == "short": results = results[: len(results) // 2]
     elif kind == "no cursor" and _start({"cursor": meta["next_cursor"]}) < meta["count"]: meta = meta | {"next_cursor": None}
     elif kind == "low count": meta = meta | {"count": len(results) // 2}
     else: results, meta = [], meta | {"next_cursor": None}
-    return Reply(reply.body | {"results": results, "meta": meta}, reply.status, reply.headers)
+    return Response(reply.body | {"results": results, "meta": meta}, reply.status, reply.headers)
 
 class OpenAlexServer(Loopback):
     "OpenAlex on this machine, with made-up works."
@@ -129,12 +129,12 @@ class OpenAlexServer(Loopback):
         self._rng, self._failed, self._busy = random.Random(seed), Counter[str](), threading.Lock()
         super().__init__(self._answer, port)
 
-    def _answer(self, asked: Asked) -> Reply:
+    def _answer(self, asked: Request) -> Response:
         page = asked.path + "?" + "&".join(f"{k}={v}" for k, v in sorted(asked.params.items()) if k != "api_key")
         if self.delay: time.sleep(self.delay)
         with self._busy:
             if self.key and asked.params.get("api_key", asked.headers["Authorization"]) not in (self.key, f"Bearer {self.key}"):
-                return Reply({"error": "Invalid API key", "message": "This key is not known."}, 401)
+                return Response({"error": "Invalid API key", "message": "This key is not known."}, 401)
             reply = self._reply(asked)
             if reply.status == 429: return reply
             if self.faults and self._failed[page] < 3 and self._rng.random() < .5:
@@ -147,15 +147,15 @@ class OpenAlexServer(Loopback):
             if reply.status == 200: self.pages[page] += 1
             return reply
 
-    def _fault(self, reply: Reply) -> Reply:
+    def _fault(self, reply: Response) -> Response:
         "One of the ways in which an answer goes wrong."
         odd = [_odd(reply, kind) for kind in ODD] if isinstance(reply.body, dict) and reply.body.get("results") else []
         body = json.dumps(reply.body).encode() if not isinstance(reply.body, str) else reply.body.encode()
-        return self._rng.choice([Reply(status=500), Reply("<html>Bad gateway</html>", 502), Reply(status=503, headers={"Retry-After": "0"}),
-                                 Reply({"message": "Too many requests a second"}, 429, {"Retry-After": "0", "X-RateLimit-Remaining": "9999", "X-RateLimit-Credits-Required": "1"}),
-                                 Reply(body, cut=len(body) // 2), Reply(body[: len(body) // 2]), Reply(body, cut=0), *odd])
+        return self._rng.choice([Response(status=500), Response("<html>Bad gateway</html>", 502), Response(status=503, headers={"Retry-After": "0"}),
+                                 Response({"message": "Too many requests a second"}, 429, {"Retry-After": "0", "X-RateLimit-Remaining": "9999", "X-RateLimit-Credits-Required": "1"}),
+                                 Response(body, cut=len(body) // 2), Response(body[: len(body) // 2]), Response(body, cut=0), *odd])
 
-    def _reply(self, asked: Asked) -> Reply:
+    def _reply(self, asked: Request) -> Response:
         "What the service says on a good day."
         parts = [p for p in asked.path.split("/") if p]
         kind = "one" if len(parts) > 1 else "search" if ".search" in asked.params.get("filter", "") or "search" in asked.params else "list"
@@ -163,17 +163,17 @@ class OpenAlexServer(Loopback):
         head = {"X-RateLimit-Credits-Required": str(cost)}
         if self.credits is not None: head |= {"X-RateLimit-Limit": "10000", "X-RateLimit-Remaining": str(self.credits), "X-RateLimit-Reset": str(self.reset)}
         if self.credits is not None and self.credits < cost:
-            return Reply({"error": "Rate limit exceeded", "message": "Insufficient budget."}, 429, head | {"Retry-After": str(self.reset)})
+            return Response({"error": "Rate limit exceeded", "message": "Insufficient budget."}, 429, head | {"Retry-After": str(self.reset)})
         try:
-            if parts[:1] == ["topics"]: return Reply(self._topics(asked.params), headers=head)
-            if parts[:1] != ["works"]: return Reply("<!doctype html><title>404 Not Found</title>", 404, head)
-            if len(parts) == 1: return Reply(self._list(asked.params), headers=head)
-        except ValueError as e: return Reply({"error": "Invalid query parameters error.", "message": str(e)}, 400, head)
+            if parts[:1] == ["topics"]: return Response(self._topics(asked.params), headers=head)
+            if parts[:1] != ["works"]: return Response("<!doctype html><title>404 Not Found</title>", 404, head)
+            if len(parts) == 1: return Response(self._list(asked.params), headers=head)
+        except ValueError as e: return Response({"error": "Invalid query parameters error.", "message": str(e)}, 400, head)
         name = "/".join(parts[1:])
         found = name if name.startswith("https://") else f"https://openalex.org/{name}"
-        if found in self.merged: return Reply(status=301, headers=head | {"Location": f"/works/{self.merged[found].rpartition('/')[2]}"})
+        if found in self.merged: return Response(status=301, headers=head | {"Location": f"/works/{self.merged[found].rpartition('/')[2]}"})
         work = self.works.get(found)
-        return Reply(self._selected(work, asked.params), headers=head) if work else Reply("<!doctype html><title>404 Not Found</title>", 404, head)
+        return Response(self._selected(work, asked.params), headers=head) if work else Response("<!doctype html><title>404 Not Found</title>", 404, head)
 
     @staticmethod
     def _selected(work: dict[str, Any], params: dict[str, str]) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
-from ..llm.client import one_line, visible
 from ..cards import as_html
+from ..errors import CiterecError, InputError
+from ..llm.client import one_line, visible
 from ..schema import PipelineState
-from ..settings import CiterecError, InputError
 
 if TYPE_CHECKING:
     from citerec.pipeline import AgentEvent
