@@ -44,9 +44,10 @@ from ..files import REPAIR, Checksums, altered, checksums, clear_parts, made_onc
 from ..identity import title_key
 from ..schema import CitationContext, CitationEdge, Paper, SearchFilter
 from ..settings import Settings, load_settings
-from ..sources.jsonl import JsonlSource, Source, describe, report
+from ..sources.jsonl import JsonlSource
 from ..sources.merging import MergedSource
 from ..sources.records import clean_paper, of_kind
+from ..sources.source import Source
 from ..text import MARKER, beside_marker, names_beside_marker
 
 # %% ../../nbs/41_corpus.ipynb #c005
@@ -196,12 +197,12 @@ def _build(source: Source, folder: Path, embedder: Embedder, progress: bool) -> 
         _take_citations(store, source, progress)
         ready = _ready_vectors(source.vectors, store, embedder) if source.vectors else None
         sums = _make_parts(store, folder, embedder, progress, ready, _kept_in(store), done)
-        about, passages = describe(source), len(store.chunks())
+        about, passages = source.describe(), len(store.chunks())
         manifest = {"schema_version": SCHEMA_VERSION, "source": source.name, "text_kind": "summary" if store.summaries else "abstract",
                     "fetched": about.pop("fetched", None) or datetime.now(UTC).date().isoformat(), "about": about,
                     "fingerprint": fingerprint, "model": embedder.name, "model_sha256": embedder.sha256,
                     "counts": store.counts() | {"edges_outside": int(store.get_meta("edges_outside") or 0)} | ({"chunks": passages} if passages else {})}
-        if lines := report(source):
+        if lines := source.report():
             write_atomically(folder / "report.txt", lambda f: f.write("\n".join(lines).encode() + b"\n"))
             sums |= checksums(folder, "report.txt")
     return manifest | {"checksums": sums | checksums(folder, "corpus.db")}  # of the database when it is closed
@@ -512,10 +513,10 @@ class Corpus:
             assert embedder.sha256
             source.check()
             _check_contexts(source)
-            joined = MergedSource(_Stored(old, getattr(source, "retracted", set)()), source, apart=True)  # what was told apart stays apart
+            joined = MergedSource(_Stored(old, source.retracted()), source, apart=True)  # what was told apart stays apart
             joined.check()
             files.mkdir(exist_ok=True)
-            manifest, about = _build(joined, files, embedder, progress), describe(source)
+            manifest, about = _build(joined, files, embedder, progress), source.describe()
             kept = {name: old.manifest[name] for name in ("source", "recipe") if name in old.manifest}
             past = [*old.manifest.get("history", []), {"fetched": old.manifest["fetched"], "papers": old.manifest["counts"]["papers"]}]
             _write_manifest(folder, manifest | kept | {
@@ -798,10 +799,8 @@ class _Remembering(Embedder):
         new = iter(super().embed([t for t, place in zip(texts, places, strict=True) if place is None], progress))
         return np.array([next(new) if place is None else self._parts[place[0]][place[1]] for place in places], dtype=np.float32).reshape(len(texts), -1)
 
-class _Stored:
+class _Stored(Source):
     "What a corpus holds, as a source."
-    vectors: Path | None = None
-
     def __init__(self, corpus: Corpus, without: set[str]):
         self.corpus, self.without = corpus, without
         self.name, self.text_kind = corpus.manifest["source"], corpus.text_kind
@@ -814,7 +813,6 @@ class _Stored:
                 own = paper.citation_count == paper.cited_by_count
                 yield paper.model_copy(update={"cited_by_count": 0} | ({"citation_count": None} if own else {}))
 
-    def edges(self) -> Iterator[CitationEdge]: yield from ()  # they are among the papers' references
     def contexts(self) -> Iterator[CitationContext]: yield from self.corpus.contexts()
 
 def next_update(folder: str | Path,  # a complete corpus

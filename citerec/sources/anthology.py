@@ -22,7 +22,8 @@ from tqdm.auto import tqdm
 from ..errors import InputError
 from ..identity import normal_arxiv_id
 from ..schema import Paper
-from .records import PaperSource, clean_year, find_doi, make_paper, plain_text
+from .records import clean_year, find_doi, make_paper, plain_text
+from .source import Source
 
 # %% ../../nbs/22_anthology.ipynb #c005
 _NEW = r"\d{4}\.[a-z0-9]+-[a-z0-9]+\.\d+"  # 2023.acl-long.1
@@ -108,7 +109,7 @@ def _read_file(path: Path, collection: Any) -> list[_Entry]:
     return _read_directly(path)
 
 # %% ../../nbs/22_anthology.ipynb #c010
-class AnthologySource(PaperSource):
+class AnthologySource(Source):
     "Papers of the ACL Anthology from a copy of its data folder."
 
     def __init__(self,

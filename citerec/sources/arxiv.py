@@ -22,8 +22,9 @@ from ..errors import InputError, ServiceError
 from ..identity import normal_arxiv_id
 from ..schema import Paper
 from ..settings import Settings, load_settings
-from .records import PaperSource, find_arxiv_id, find_doi, make_paper, plain_text
+from .records import find_arxiv_id, find_doi, make_paper, plain_text
 from .services import Incomplete, Service, Tally
+from .source import Source
 
 # %% ../../nbs/21_arxiv.ipynb #c005
 _ATOM = "{http://www.w3.org/2005/Atom}"
@@ -161,7 +162,7 @@ INTERVAL = 3.0  # seconds between requests, as arXiv's terms of use ask
 PAGE = 100  # papers a request
 TEXTS = ("abstract", "introduction", "full")
 
-class ArxivSource(PaperSource):
+class ArxivSource(Source):
     "Papers from arXiv, by id or by query."
 
     def __init__(self,

@@ -20,7 +20,8 @@ from typing import Any
 from ..errors import InputError
 from ..identity import normal_arxiv_id, title_key
 from ..schema import Paper
-from .records import PaperSource, best_text, clean_year, find_arxiv_id, find_doi, plain_text, same_paper
+from .records import best_text, clean_year, find_arxiv_id, find_doi, plain_text, same_paper
+from .source import Source
 
 # %% ../../nbs/25_bibliography.ipynb #c005
 OUTCOMES = ("read", "matched", "repaired", "merged", "left out")
@@ -237,7 +238,7 @@ def _filled(first: Paper, second: Paper) -> Paper:
 # %% ../../nbs/25_bibliography.ipynb #c019
 _MOST = 100_000_000  # bytes of a bibliography; the largest known exports are a tenth of it
 
-class BibliographySource(PaperSource):
+class BibliographySource(Source):
     "BibTeX (.bib) and RIS (.ris) files as a source."
 
     def __init__(self,

@@ -19,8 +19,9 @@ from ..errors import InputError
 from ..identity import normal_arxiv_id, title_key
 from ..schema import Paper
 from ..settings import Settings, load_settings
-from .records import PaperSource, clean_year, dig, dig_list, find_doi, make_paper, plain_text, same_paper, whole_number
+from .records import clean_year, dig, dig_list, find_doi, make_paper, plain_text, same_paper, whole_number
 from .services import Incomplete, Service
+from .source import Source
 
 # %% ../../nbs/23_crossref.ipynb #c005
 _PREFIX = "doi:"
@@ -79,7 +80,7 @@ def _some(body: bytes) -> Any:
     if not dig_list(answer, "message", "items") and whole_number(dig(answer, "message", "total-results")): raise Incomplete("an empty list of works that should not be empty")
     return answer
 
-class CrossrefSource(PaperSource):
+class CrossrefSource(Source):
     "Papers by their DOIs, and look-ups, from Crossref."
 
     def __init__(self,

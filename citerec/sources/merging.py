@@ -15,8 +15,8 @@ from typing import Any
 
 from ..identity import Facts, facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, tells
 from ..schema import CitationContext, CitationEdge, Paper
-from .jsonl import Source, describe, report
 from .records import best_text, of_kind
+from .source import Source
 
 # %% ../../nbs/15_merging.ipynb #c005
 _COMMON = 30  # records with one title: beyond that it is no name of a paper
@@ -143,7 +143,7 @@ def _plan(records: Iterable[tuple[int, Paper]],  # number of the source, record
     for paper_id in {ids[lead] for lead in plan.group}: plan.aliases.pop(paper_id, None)  # a paper's own id is never another name
     return plan
 
-class MergedSource:
+class MergedSource(Source):
     "One or several sources as one, in which each paper is there once."
     vectors: Path | None = None  # rows have moved: merged papers are embedded
 
@@ -227,15 +227,15 @@ class MergedSource:
 
     def retracted(self) -> set[str]:
         "Ids of works that a source knows to be withdrawn."
-        return {i for s in self.sources for i in getattr(s, "retracted", set)()}
+        return {i for s in self.sources for i in s.retracted()}
 
     def describe(self) -> dict[str, Any]:
         "What each source says of itself, and how many records were merged for which reason."
-        told = [{"source": s.name} | describe(s) for s in self.sources]
+        told = [{"source": s.name} | s.describe() for s in self.sources]
         days = [one["fetched"] for one in told if one.get("fetched")]
         return (told[0] if len(told) == 1 else {"sources": told} | ({"fetched": min(days)} if days else {})) | {"merged": dict(Counter(m.reason for m in self.merges))}
 
     def report(self) -> list[str]:
         "The reports of the sources, and every merge."
         unused = [f"{s.name}: its ready vectors are not used, since merging moves the rows" for s in self.sources if s.vectors]
-        return [*(line for s in self.sources for line in report(s)), *unused, *(f"merged: {m}" for m in self.merges)]
+        return [*(line for s in self.sources for line in s.report()), *unused, *(f"merged: {m}" for m in self.merges)]

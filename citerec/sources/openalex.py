@@ -26,8 +26,9 @@ from ..errors import InputError, ServiceError
 from ..identity import facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, title_key
 from ..schema import Paper
 from ..settings import Settings
-from .records import PaperSource, clean_year, dig, dig_list, make_paper, plain_text, whole_number
+from .records import clean_year, dig, dig_list, make_paper, plain_text, whole_number
 from .services import Incomplete, Page, Service, Tally, duration
+from .source import Source
 
 # %% ../../nbs/20_openalex.ipynb #c005
 _WORK = re.compile(r"(?:https?://(?:api\.)?openalex\.org/(?:works/)?)?([Ww]\d{1,19})")
@@ -286,7 +287,7 @@ class _Round:
     fetched: str = ""  # the earliest day of any page
     digest: str = ""
 
-class OpenAlexSource(PaperSource):
+class OpenAlexSource(Source):
     "Works of OpenAlex, as a source of a corpus."
     name = "openalex"
 

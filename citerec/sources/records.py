@@ -4,21 +4,18 @@
 
 # %% auto #0
 __all__ = ['unescape', 'find_doi', 'find_arxiv_id', 'mended', 'plain_text', 'clean_year', 'dig', 'dig_list', 'whole_number',
-           'records_sha256', 'make_paper', 'of_kind', 'best_text', 'clean_paper', 'PaperSource', 'same_paper']
+           'make_paper', 'of_kind', 'best_text', 'clean_paper', 'same_paper']
 
 # %% ../../nbs/12_records.ipynb #c003
-import hashlib
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..identity import is_preprint, normal_arxiv_id, normal_doi, surname, title_key
-from ..schema import CitationContext, CitationEdge, Paper, Record
+from ..schema import Paper
 
 # %% ../../nbs/12_records.ipynb #c005
 _DOI = re.compile(r"10\.\d{4,9}(?:\.\d{1,9}){0,4}/[^\s\"<>{}|\\^]+", re.ASCII)
@@ -131,17 +128,6 @@ def whole_number(value: Any,
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) >= 2**31: return None
     return int(value) if value >= 0 and value == int(value) else None
 
-def records_sha256(*records: Iterable[Record],
-                   ) -> str:  # hexadecimal
-    "Fingerprint of records in their order."
-    digest = hashlib.sha256()
-    for group in records:
-        digest.update(b"\0")
-        for record in group:
-            usual = getattr(record, "text_kind", None) == "abstract"  # fingerprints are older than the field
-            digest.update(record.model_dump_json(exclude={"text_kind"} if usual else None).encode() + b"\n")
-    return digest.hexdigest()
-
 def make_paper(**fields: Any,  # of `Paper`
                ) -> Paper | None:  # None where they make no paper
     "A paper of fields that come from elsewhere."
@@ -169,28 +155,6 @@ def clean_paper(paper: Paper,
                              "authors": tuple(map(plain_text, paper.authors)), "concepts": tuple(map(plain_text, paper.concepts))}
     changed = {name: value for name, value in clean.items() if value != getattr(paper, name)}
     return paper.model_copy(update=changed) if changed else paper
-
-# %% ../../nbs/12_records.ipynb #c016
-class PaperSource:
-    "A source that has papers and their references only; the name, the check and the papers are its own."
-    text_kind = "abstract"
-    vectors: Path | None = None
-
-    def papers(self) -> Iterator[Paper]:
-        "The papers, each once."
-        raise NotImplementedError
-
-    def edges(self) -> Iterator[CitationEdge]:
-        "None beside the papers' references."
-        yield from ()
-
-    def contexts(self) -> Iterator[CitationContext]:
-        "None."
-        yield from ()
-
-    def fingerprint(self) -> str:
-        "Hash of all records."
-        return records_sha256(self.papers())
 
 # %% ../../nbs/12_records.ipynb #c019
 _APART = 2  # years between a preprint and its publication, at most

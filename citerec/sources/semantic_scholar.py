@@ -22,8 +22,9 @@ from ..errors import InputError
 from ..identity import is_preprint, normal_arxiv_id, normal_doi, surname
 from ..schema import CitationContext, CitationEdge, Paper
 from ..settings import Settings, load_settings
-from .records import best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text, records_sha256, same_paper, whole_number
+from .records import best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text, same_paper, whole_number
 from .services import Incomplete, Service
+from .source import Source, records_sha256
 
 # %% ../../nbs/24_semantic_scholar.ipynb #c005
 def _names(record: Any) -> list[str]:
@@ -111,7 +112,7 @@ def _asked_as(paper: Paper) -> str | None:
     kind, _, rest = paper.paper_id.partition(":")
     return {"doi": f"DOI:{rest}", "arxiv": f"ARXIV:{rest}", "acl": f"ACL:{rest}", "s2": rest}.get(kind) if rest else None
 
-class SemanticScholarSource:
+class SemanticScholarSource(Source):
     "What Semantic Scholar knows of papers that are there already."
     vectors: Path | None = None
 
@@ -126,7 +127,7 @@ class SemanticScholarSource:
                  progress: bool = False,  # show progress bars
                  ):
         if not 1 <= max_citations <= 9000: raise InputError(f"{max_citations} citations a paper cannot be had.", "Ask for 1 to 9000.")
-        self._below = papers if hasattr(papers, "fingerprint") else None
+        self._below = papers if isinstance(papers, Source) else None
         self._listed = papers
         settings = settings or load_settings()
         key = settings.semantic_scholar_api_key
@@ -258,14 +259,15 @@ class SemanticScholarSource:
 
     def report(self) -> list[str]:
         "The papers that Semantic Scholar does not know, and those of which it does not give most citations."
-        below: list[str] = getattr(self._below, "report", list)()
+        below = self._below.report() if self._below else []
         unknown = [f"{paper_id}: not known to Semantic Scholar" for paper_id in self.missing]
         return [*below, *unknown, *(f"{paper_id}: {said}" for paper_id, said in self.held_back.items())]
 
     def retracted(self) -> set[str]:
         "Ids of papers that the source below says were withdrawn."
-        return getattr(self._below, "retracted", set)()
+        return self._below.retracted() if self._below else set()
 
     def describe(self) -> dict[str, Any]:
         "How many papers were asked for and found."
-        return getattr(self._below, "describe", dict)() | {"semantic scholar": {"asked": len(self.given), "missing": len(self.missing), "contexts": self._contexts}}
+        own = {"asked": len(self.given), "missing": len(self.missing), "contexts": self._contexts}
+        return (self._below.describe() if self._below else {}) | {"semantic scholar": own}

@@ -152,7 +152,8 @@ class OpenAlexServer(Loopback):
         odd = [_odd(reply, kind) for kind in ODD] if isinstance(reply.body, dict) and reply.body.get("results") else []
         body = json.dumps(reply.body).encode() if not isinstance(reply.body, str) else reply.body.encode()
         return self._rng.choice([Response(status=500), Response("<html>Bad gateway</html>", 502), Response(status=503, headers={"Retry-After": "0"}),
-                                 Response({"message": "Too many requests a second"}, 429, {"Retry-After": "0", "X-RateLimit-Remaining": "9999", "X-RateLimit-Credits-Required": "1"}),
+                                 Response({"message": "Too many requests a second"}, 429, {"Retry-After": "0", "X-RateLimit-Remaining": "9999",
+                                  "X-RateLimit-Credits-Required": "1"}),
                                  Response(body, cut=len(body) // 2), Response(body[: len(body) // 2]), Response(body, cut=0), *odd])
 
     def _reply(self, asked: Request) -> Response:
