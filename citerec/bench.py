@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .data.corpus import Corpus
-from .data.embedding import find_model, load_sentence_transformer
+from .data.embedding import load_sentence_transformer
+from .data.models import find_model
 from .errors import CiterecError
 from .recommender import Recommender, load
 from .schema import PipelineState

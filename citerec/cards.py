@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import urlsplit
 
-from .llm.client import one_line
+from .llm.quoting import one_line
 from .schema import CitationPath, PipelineState, Recommendation, Relation
 
 # %% ../nbs/61_cards.ipynb #c006

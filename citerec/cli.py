@@ -31,7 +31,7 @@ if TYPE_CHECKING: from citerec.recommender import Recommendations
 class _Parser(argparse.ArgumentParser):
     "A parser whose errors are one line."
     def error(self, message: str) -> NoReturn:
-        from citerec.llm.client import one_line
+        from citerec.llm.quoting import one_line
         print(f"citerec: {one_line(message)}. Run `{self.prog} --help` to see what is possible.", file=sys.stderr)
         raise SystemExit(2)
 
@@ -224,7 +224,7 @@ def _watched(args: argparse.Namespace) -> bool: return not args.quiet and sys.st
 
 def _progress(args: argparse.Namespace, line: str) -> None:
     "Say what is being done, where somebody is there to see it."
-    from citerec.llm.client import one_line
+    from citerec.llm.quoting import one_line
     if _watched(args): print(one_line(line), file=sys.stderr, flush=True)
 
 def _print_json(answer: Any) -> None:
@@ -321,8 +321,9 @@ def _update(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     "Say what is damaged in a corpus, and repair it where that is wanted."
-    from citerec.data.corpus import check_corpus, open_corpus, repair_corpus
-    from citerec.llm.client import one_line
+    from citerec.data.corpus import check_corpus, repair_corpus
+    from citerec.data.sample import open_corpus
+    from citerec.llm.quoting import one_line
     with open_corpus(args.folder or "sample") as corpus: folder = corpus.folder
     faults = repair_corpus(folder, progress=_watched(args)) if args.repair else check_corpus(folder)
     print(*map(one_line, faults), sep="\n", end="\n" if faults else "")
@@ -333,14 +334,15 @@ def _check(args: argparse.Namespace) -> int:
 # %% ../nbs/97_cli.ipynb #c009b
 def _remark(sentence: str) -> None:
     "Say something beside the result."
-    from citerec.llm.client import one_line
+    from citerec.llm.quoting import one_line
     print(f"Note: {one_line(sentence)}", file=sys.stderr)
 
 def _evaluate(args: argparse.Namespace) -> int:
     "Measure systems on a query set."
-    from citerec.data.corpus import open_corpus
+    from citerec.data.sample import open_corpus
     from citerec.evaluation.benchmark import make_queries, read_queries
-    from citerec.evaluation.experiment import criteria, experiment, learned_from, make_system
+    from citerec.evaluation.experiment import criteria, experiment, learned_from
+    from citerec.evaluation.systems import make_system
     from citerec.settings import load_settings
     settings = load_settings()
     given = read_queries(args.queries) if args.queries else None
@@ -367,7 +369,7 @@ _BEFORE = {"own": "the ranker fitted before", "shipped": "the ranker that ships 
 
 def _fit(args: argparse.Namespace) -> int:
     "Fit the ranker to a corpus."
-    from citerec.data.corpus import open_corpus
+    from citerec.data.sample import open_corpus
     from citerec.evaluation.fitting import fit_corpus
     with open_corpus(args.folder) as corpus: report = fit_corpus(corpus, progress=_watched(args))
     print(f"{report['queries']} queries made of the corpus; on the {report['judged']} of the held-out fold nDCG@10 went "
@@ -380,7 +382,7 @@ def _queries(args: argparse.Namespace) -> int:
     "Write an evaluation set of a corpus."
     import gzip
 
-    from citerec.data.corpus import open_corpus
+    from citerec.data.sample import open_corpus
     from citerec.errors import InputError
     from citerec.evaluation.benchmark import make_queries
     from citerec.evaluation.fitting import training_queries
@@ -426,8 +428,8 @@ def _runs(args: argparse.Namespace) -> int:
 # %% ../nbs/97_cli.ipynb #c009d
 def _info(args: argparse.Namespace) -> int:
     "Print what a corpus holds."
-    from citerec.data.corpus import open_corpus
-    from citerec.data.vectors import EmbeddedIndex
+    from citerec.data.qdrant import EmbeddedIndex
+    from citerec.data.sample import open_corpus
     from citerec.llm.client import make_llm
     from citerec.settings import load_settings
     settings = load_settings(**_asked(args))
@@ -452,7 +454,7 @@ def _short_query(query: str) -> str:
 
 def _summary(corpus) -> str:
     "What a corpus holds, a line a fact."
-    from citerec.llm.client import one_line
+    from citerec.llm.quoting import one_line
     manifest, counts = corpus.manifest, corpus.manifest["counts"]
     years = [year for year in corpus.store.years() if year]
     about, history = manifest.get("about", {}), manifest.get("history", [])
@@ -607,7 +609,7 @@ _SILENCE = {"TRANSFORMERS_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false"
 class _Line(logging.Formatter):
     "A message on one line, without what a terminal obeys."
     def format(self, record: logging.LogRecord) -> str:
-        from citerec.llm.client import one_line
+        from citerec.llm.quoting import one_line
         return one_line(record.getMessage())
 
 @contextmanager
@@ -639,7 +641,7 @@ def _continues(args: argparse.Namespace) -> bool:
     return args.command in ("build", "update") or (args.command == "evaluate" and bool(args.run_file))
 
 def _say(line: str) -> None:
-    from citerec.llm.client import one_line
+    from citerec.llm.quoting import one_line
     print("citerec: " + one_line(line), file=sys.stderr)
 
 def _leave(code: int) -> int:

@@ -24,13 +24,16 @@ import citerec.schema
 from .agents.expansion import ExpansionAgent
 from .agents.grounding import GroundingAgent, claim_of, justify
 from .agents.query import QueryAgent, check_text
-from .agents.reranking import RerankingAgent, load_cross_encoder, load_ranker
+from .agents.reranking import RerankingAgent
 from .agents.retrieval import RetrievalAgent
 from .agents.synthesis import SynthesisAgent, claim_in, recommend
 from .data.corpus import Corpus
 from .errors import InputError, ModelError, explain
 from .files import made_once
-from .llm.client import LLM, make_llm, one_line
+from .llm.client import LLM, make_llm
+from .llm.quoting import one_line
+from .ranking.cross_encoder import load_cross_encoder
+from .ranking.ranker import load_ranker
 from .ranking.signals import as_it_is
 from .running import attempt, each_of, in_thread, refuse_fork
 from .schema import AgentFailure, GroundedPaper, PipelineState, QueryAnalysis, RankedPaper, Record

@@ -20,10 +20,11 @@ from pydantic import BaseModel
 
 from .agents.query import check_text
 from .cards import as_html, as_text
-from .data.corpus import Corpus, open_corpus
+from .data.corpus import Corpus
+from .data.sample import open_corpus
 from .errors import CiterecError, InputError
 from .files import made_once
-from .llm.client import one_line
+from .llm.quoting import one_line
 from .pipeline import AgentEvent, Pipeline
 from .schema import AgentFailure, Paper, PipelineState, Recommendation, SearchFilter
 from .settings import Settings, comments_beside, load_settings

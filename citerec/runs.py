@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from .errors import InputError, explain
-from .llm.client import one_line
+from .llm.quoting import one_line
 from .pipeline import AGENTS, Pipeline, records_only, untraced
 from .running import background_loop, refuse_fork
 from .schema import AgentFailure, PipelineState, Record

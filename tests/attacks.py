@@ -269,7 +269,7 @@ def evaluate(folder: Path, run_file: Path) -> None:
 
 def fit(folder: Path) -> None:
     """Save a ranker into a corpus: what `citerec fit` does once it has learned."""
-    from citerec.agents.reranking import shipped_ranker
+    from citerec.ranking.ranker import shipped_ranker
     from citerec.evaluation.fitting import save_ranker
 
     trees = next(shipped_ranker().glob("ranker*.txt")).read_text()
@@ -351,7 +351,7 @@ def main(what: str, every: int = 1) -> int:
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as d:
         if what == "damage":
-            from citerec.data.corpus import open_corpus
+            from citerec.data.sample import open_corpus
 
             with open_corpus("sample") as sample:
                 shutil.copytree(sample.folder, Path(d) / "original")

@@ -80,7 +80,7 @@ DAMAGE = """
 import shutil, sys
 from pathlib import Path
 from attacks import damage_cases
-from citerec.data.corpus import open_corpus
+from citerec.data.sample import open_corpus
 work = Path(sys.argv[1])
 with open_corpus("sample") as sample: shutil.copytree(sample.folder, work / "original")
 for case in damage_cases(work / "original", work, every=17, repair=8): print(*case, sep="|")

@@ -24,7 +24,9 @@ from .query import NO_TOPIC
 from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.lexical import STOPWORDS, stems
-from ..llm.client import LLM, MOST_QUOTED, RULES, Answer, Question, gives_orders, llm_report, llm_stopped, one_line, quoted
+from ..llm.client import LLM, llm_report, llm_stopped
+from ..llm.quoting import MOST_QUOTED, RULES, gives_orders, one_line, quoted
+from ..llm.spending import Answer, Question
 from ..schema import AgentFailure, CitationIntent, CitationPath, GroundedPaper, Paper, PipelineState, RankedPaper, Relation, ScoredPaper
 from ..text import clean, sentences
 

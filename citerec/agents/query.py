@@ -23,7 +23,9 @@ from ..data.lexical import STOPWORDS, stems
 from ..errors import InputError, ServiceError
 from ..files import made_once
 from ..identity import normal_arxiv_id, normal_doi
-from ..llm.client import LLM, Question, llm_report, one_line, quoted
+from ..llm.client import LLM, llm_report
+from ..llm.quoting import one_line, quoted
+from ..llm.spending import Question
 from ..schema import AgentFailure, CitationIntent, MarkedText, Paper, PipelineState, QueryAnalysis
 from ..text import FUNCTION_WORDS, LANGUAGES, clean, language_of, prepare, sentences
 

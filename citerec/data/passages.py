@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .embedding import Embedder, find_model, read_vectors, write_vectors
+from .embedding import Embedder, read_vectors, write_vectors
+from .models import find_model
 from ..text import sentences
 
 # %% ../../nbs/38_passages.ipynb #c008

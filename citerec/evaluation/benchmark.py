@@ -14,10 +14,10 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from ..agents.reranking import document_print
 from ..data.corpus import Corpus
 from ..data.graph import Graph
 from ..errors import InputError
+from ..ranking.ranker import document_print
 from ..ranking.signals import YEARS_AFTER
 from ..schema import EvalSample, SearchFilter
 from ..sources.jsonl import read_records

@@ -25,13 +25,14 @@ import numpy as np
 from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
-from ..agents.reranking import RANKER, Calibration, RankerFile, checked_trees, confidence_columns, document_print, load_ranker, own_ranker, trees_name
 from ..agents.retrieval import queries_in
-from ..data.corpus import Corpus, off_topic_texts
+from ..data.corpus import Corpus
+from ..data.sample import off_topic_texts
 from ..errors import InputError
 from .benchmark import filter_of
-from .experiment import Gathering
+from .systems import Gathering
 from ..files import write_atomically
+from ..ranking.ranker import RANKER, Calibration, RankerFile, checked_trees, confidence_columns, document_print, load_ranker, own_ranker, trees_name
 from ..ranking.signals import NAMES, Queries, features, without_families, year_of_draft
 from ..schema import EvalSample, Evidence, SearchFilter
 from ..text import clean

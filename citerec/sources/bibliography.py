@@ -8,7 +8,6 @@ __all__ = ['OUTCOMES', 'Finding', 'ImportReport', 'BibliographySource']
 # %% ../../nbs/25_bibliography.ipynb #c003
 import hashlib
 import html
-import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 from ..errors import InputError
 from ..identity import normal_arxiv_id, title_key
 from ..schema import Paper
+from .formats import _bib_entries, _Entry, _ris_entries
 from .records import best_text, clean_year, find_arxiv_id, find_doi, plain_text, same_paper
 from .source import Source
 
@@ -66,119 +66,6 @@ class ImportReport:
                        for f in self.findings)
         head = "".join(f"<th>{name}</th>" for name in ("file", "line", "key", "outcome", "reason", "paper"))
         return f"<p>{html.escape(str(self).splitlines()[0])}</p><table><tr>{head}</tr>{rows}</table>"
-
-# %% ../../nbs/25_bibliography.ipynb #c007
-@dataclass(frozen=True)
-class _Entry:
-    "One entry as it stands in a file."
-    file: str
-    line: int
-    key: str
-    fields: dict[str, str]  # names in BibTeX's words
-    authors: tuple[str, ...] = ()
-    fault: str = ""  # why it cannot be used
-    note: str = ""  # what is odd about it
-
-def _latex(text: str) -> str:
-    "LaTeX to plain text; formulas stay as they are written."
-    if not re.search(r"[\\{}$~]|--|``|''", text): return " ".join(text.split())
-    from pylatexenc.latex2text import LatexNodes2Text
-    try: text = LatexNodes2Text(math_mode="verbatim", keep_comments=True).latex_to_text(text.replace("%", r"\%").replace(r"\\%", r"\%"))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError): text = re.sub(r"[{}\\]", "", text)  # what no LaTeX would accept
-    return " ".join(text.split())
-
-def _name(text: str) -> str:
-    "One author, given name first."
-    family, comma, given = (part.strip() for part in text.partition(","))
-    if comma and "," in given: given = f"{given.partition(',')[2].strip()} {given.partition(',')[0].strip()}"  # family, Jr, given
-    return f"{given} {family}".strip() if comma else family
-
-def _names(text: str) -> tuple[str, ...]:
-    "Authors of a BibTeX field: separated by `and` outside braces; `others` is nobody."
-    parts, depth, word = [""], 0, ""
-    for word in re.split(r"(\s+|[{}])", text):
-        depth += (word == "{") - (word == "}")
-        if depth == 0 and word == "and": parts.append("")
-        else: parts[-1] += word
-    def one(name: str) -> str:
-        whole = re.fullmatch(r"\{(.*)\}", name.strip(), re.DOTALL)
-        return _latex(whole[1]) if whole and "{" not in whole[1] else _name(_latex(name))
-    return tuple(name for part in parts if (name := one(part)) and name != "others")
-
-# %% ../../nbs/25_bibliography.ipynb #c010
-def _reason(error: Any) -> str:
-    "Why an entry cannot be parsed, in one line."
-    return " ".join(str(getattr(error, "abort_reason", "") or error or "not BibTeX").split()).rstrip(".")
-
-def _bare(value: Any, strings: dict[str, str]) -> str:
-    "A field's value without its outer braces or quotes, and with `#` carried out."
-    value = str(value)
-    def piece(text: str) -> str:
-        text = text.strip()
-        return text[1:-1] if len(text) > 1 and text[0] + text[-1] in ('{}', '""') else strings.get(text.lower(), text)
-    return "".join(piece(p) for p in re.split(r"\s#\s", value)) if re.search(r"\s#\s", value) else piece(value)
-
-def _bib_entries(name: str, text: str) -> Iterator[_Entry]:
-    "The entries of a BibTeX file."
-    import bibtexparser
-    from bibtexparser import model
-    logger = logging.getLogger("bibtexparser")
-    if not logger.handlers: logger.addHandler(logging.NullHandler())  # its warnings are in the report
-    library = bibtexparser.parse_string(text)
-    strings = {key.lower(): str(s.value) for key, s in library.strings_dict.items()}
-    for block in library.blocks:
-        line, note = (block.start_line or 0) + 1, ""
-        entry: model.Block | None = block
-        if isinstance(block, model.DuplicateBlockKeyBlock): entry, note = block.ignore_error_block, "its key is used twice"
-        elif isinstance(block, model.DuplicateFieldKeyBlock):
-            entry, note = block.ignore_error_block, f"{', '.join(sorted(block.duplicate_keys))} given twice"
-        elif isinstance(block, model.ParsingFailedBlock):
-            key = re.match(r"@\w+\s*[{(]\s*([^\s,={}]+)", block.raw or "")
-            yield _Entry(name, line, key[1] if key else "", {}, fault=f"cannot be parsed: {_reason(block.error)}")
-            continue
-        if not isinstance(entry, model.Entry): continue
-        fields: dict[str, str] = {}
-        for field in entry.fields:
-            value = _bare(field.value, strings) if field.enclosing == "no-enclosing" or entry is not block else str(field.value)
-            if value.strip(): fields.setdefault(field.key.lower(), value)
-        yield _Entry(name, line, entry.key, {k: v if k in ("url", "doi", "eprint") else _latex(v) for k, v in fields.items() if k != "author"},
-                     _names(fields.get("author", "")), note=note)
-
-# %% ../../nbs/25_bibliography.ipynb #c012
-_RIS_LINE = re.compile(r"([A-Z][A-Z0-9])  ?-(?: (.*))?$")
-_RIS = {"TI": "title", "T1": "title", "CT": "title", "BT": "title", "AB": "abstract", "N2": "abstract", "PY": "year", "Y1": "year", "DA": "date", "DO": "doi",
-        "UR": "url", "L1": "file", "L2": "link", "JO": "journal", "JF": "journal", "T2": "journal", "JA": "journal", "ID": "key", "M3": "note", "N1": "note", "C7": "eprint"}
-
-def _ris_entries(name: str, text: str) -> Iterator[_Entry]:
-    "The entries of a RIS file."
-    begun, last = 0, ""
-    fields: dict[str, list[str]] = {}
-    def entry(note: str = "") -> _Entry:
-        found: dict[str, str] = {}
-        for tag, values in fields.items():
-            if tag in _RIS: found.setdefault(_RIS[tag], " ".join(values))
-        if "KW" in fields: found["keywords"] = ";".join(fields["KW"])
-        authors = tuple(_name(a.strip()) for tag in ("AU", "A1") for a in fields.get(tag, []) if a.strip())
-        return _Entry(name, begun, found.pop("key", ""), found, authors, note=note)
-    number = 0
-    for number, line in enumerate(text.splitlines(), 1):
-        tagged = _RIS_LINE.match(line.rstrip())
-        tag = tagged[1] if tagged else ""
-        if tag == "TY":
-            if begun: yield entry("not closed by ER")
-            begun, last, fields = number, "", {}
-        elif tag == "ER":
-            if begun: yield entry()
-            else: yield _Entry(name, number, "", {}, fault="ER closes no entry")
-            begun = 0
-        elif not line.strip(): continue
-        elif not begun:
-            if tagged: yield _Entry(name, number, "", {}, fault=f"{tag} stands outside an entry")
-        elif tagged:
-            last = tag
-            if (tagged[2] or "").strip(): fields.setdefault(tag, []).append(tagged[2].strip())
-        elif last and fields.get(last): fields[last][-1] += " " + line.strip()
-    if begun: yield entry("not closed by ER")
 
 # %% ../../nbs/25_bibliography.ipynb #c014
 _PLACES = ("url", "link", "note", "howpublished", "annote", "file")  # fields where identifiers hide

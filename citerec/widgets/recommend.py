@@ -16,7 +16,7 @@ import ipywidgets as widgets
 
 from ..cards import as_html
 from ..errors import CiterecError, InputError
-from ..llm.client import one_line, visible
+from ..llm.quoting import one_line, visible
 from ..schema import PipelineState
 
 if TYPE_CHECKING:
