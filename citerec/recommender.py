@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from .agents.query import check_text
 from .cards import as_html, as_text
+from .data.catalogue import build, update
 from .data.corpus import Corpus
 from .data.sample import open_corpus
 from .errors import CiterecError, InputError
@@ -360,5 +361,5 @@ def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "s
     if settings.qdrant_url: assert opened.index  # what the server lacks is sent now, not while an agent's clock runs
     return Recommender(opened, settings)
 
-for _named in (load, Recommender, Recommendations, Corpus, Settings, CiterecError, Paper, Recommendation):
+for _named in (load, build, update, Recommender, Recommendations, Corpus, Settings, CiterecError, Paper, Recommendation):
     documented(_named)

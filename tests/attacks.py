@@ -269,8 +269,8 @@ def evaluate(folder: Path, run_file: Path) -> None:
 
 def fit(folder: Path) -> None:
     """Save a ranker into a corpus: what `citerec fit` does once it has learned."""
-    from citerec.ranking.ranker import shipped_ranker
     from citerec.evaluation.fitting import save_ranker
+    from citerec.ranking.ranker import shipped_ranker
 
     trees = next(shipped_ranker().glob("ranker*.txt")).read_text()
     save_ranker(folder / "ranker", type("Trees", (), {"model_to_string": lambda self: trees})(), None, ["p1"])

@@ -26,7 +26,7 @@ from ..data.embedding import Embedder
 from ..data.lexical import STOPWORDS, stems
 from ..llm.client import LLM, llm_report, llm_stopped
 from ..llm.quoting import MOST_QUOTED, RULES, gives_orders, one_line, quoted
-from ..llm.spending import Answer, Question
+from ..llm.spending import Completion, Prompt
 from ..schema import AgentFailure, CitationIntent, CitationPath, GroundedPaper, Paper, PipelineState, RankedPaper, Relation, ScoredPaper
 from ..text import clean, sentences
 
@@ -797,11 +797,11 @@ class GroundingAgent:
         text, begun = clean(state.user_text), time.monotonic()
         own[: self.papers] = [GroundedPaper(**{**dict(g), "flags": (_MEANT,)}) if _is_meant(g.paper) else g for g in own[: self.papers]]
         aim = AIMS[state.query_analysis.citation_intent if state.query_analysis else CitationIntent.background]
-        questions = {i: Question("grounding", _READ.format(intent=aim), quoted({"text": text, "title": g.paper.title, "abstract": g.paper.abstract}), Reason)
+        questions = {i: Prompt("grounding", _READ.format(intent=aim), quoted({"text": text, "title": g.paper.title, "abstract": g.paper.abstract}), Reason)
                      for i, g in enumerate(own[: self.papers]) if g.paper.abstract.strip() and not g.flags}
         first = dict(zip(questions, llm.ask(list(questions.values())), strict=True))
         quotes = self._quotes(own, first)
-        misquoted = {i: Question("grounding", f"{questions[i].instructions}\n{_AGAIN}", questions[i].text, Reason) for i, quote in quotes.items() if not quote}
+        misquoted = {i: Prompt("grounding", f"{questions[i].instructions}\n{_AGAIN}", questions[i].text, Reason) for i, quote in quotes.items() if not quote}
         second = dict(zip(misquoted, llm.ask(list(misquoted.values()), max(0, llm.seconds - (time.monotonic() - begun))), strict=True))
         said = {**first, **{i: a for i, a in second.items() if not a.error}}
         quotes |= self._quotes(own, second)
@@ -815,7 +815,7 @@ class GroundingAgent:
         return {**update, "errors": (*state.errors, AgentFailure(agent="grounding", kind=failed[0].call.failure, message=words, fallback=_WITHOUT))}
 
     @staticmethod
-    def _quotes(own: Sequence[GroundedPaper], answers: Mapping[int, Answer]) -> dict[int, tuple[int, str] | None]:
+    def _quotes(own: Sequence[GroundedPaper], answers: Mapping[int, Completion]) -> dict[int, tuple[int, str] | None]:
         return {i: locate(a.value.sentence, own[i].paper.abstract) for i, a in answers.items() if not a.error}
 
 _WITHOUT = "the sentences nearest in meaning, and reasons made from signals"

@@ -25,7 +25,7 @@ from ..files import made_once
 from ..identity import normal_arxiv_id, normal_doi
 from ..llm.client import LLM, llm_report
 from ..llm.quoting import one_line, quoted
-from ..llm.spending import Question
+from ..llm.spending import Prompt
 from ..schema import AgentFailure, CitationIntent, MarkedText, Paper, PipelineState, QueryAnalysis
 from ..text import FUNCTION_WORDS, LANGUAGES, clean, language_of, prepare, sentences
 
@@ -598,7 +598,7 @@ def read_by_model(llm: LLM,
                   own: QueryAnalysis,  # found without a model
                   ) -> dict[str, Any]:  # `query_analysis`, `metadata` and, where the model failed, `errors`
     "Ask a language model to read a text."
-    answer, = llm.ask([Question("query", _INSTRUCTIONS, quoted({"text": text}), Reading)])
+    answer, = llm.ask([Prompt("query", _INSTRUCTIONS, quoted({"text": text}), Reading)])
     update: dict[str, Any] = {"metadata": llm_report(state, llm, [answer])}
     if not answer.error: return {**update, "query_analysis": from_reading(prepared, answer.value, own)}
     words = "keywords by TF-IDF, and the intent by cues in the text"

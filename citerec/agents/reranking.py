@@ -18,7 +18,7 @@ from .retrieval import make_candidates, queries_in
 from ..data.corpus import Corpus
 from ..llm.client import LLM, llm_report, llm_stopped
 from ..llm.quoting import gives_orders, quoted
-from ..llm.spending import Question
+from ..llm.spending import Prompt
 from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.paths import wider_paths
 from ..ranking.ranker import Ranker
@@ -87,7 +87,7 @@ def llm_order(text: str,  # the user's
     shown = [i for i, r in enumerate(ranked[:LISTED]) if not gives_orders(f"{r.paper.title}\n{r.paper.abstract}")]
     if len(shown) < 2: return list(ranked), [], ""
     papers = {f"paper {n}": f"{ranked[i].paper.title}\n{ranked[i].paper.abstract[:_SHOWN]}" for n, i in enumerate(shown, 1)}
-    answer, = llm.ask([Question("reranking", _ORDER, quoted({"text": text, **papers}), None, 200)])
+    answer, = llm.ask([Prompt("reranking", _ORDER, quoted({"text": text, **papers}), None, 200)])
     if answer.error: return list(ranked), [answer], str(answer.error)
     order = listed(answer.value, len(shown))
     if not order: return list(ranked), [answer], "The language model's answer holds no list of papers."

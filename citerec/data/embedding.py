@@ -17,7 +17,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .. import _threads_spin
-from .encoder import _OWN_BATCHES, BertEncoder
+from .encoder import OWN_BATCHES, BertEncoder
 from .models import MODEL_CARDS, ModelCard, check_files, find_model, weights_sha256
 from ..errors import CorpusError, ModelError
 from ..files import REPAIR, made_once, reading, write_atomically
@@ -93,7 +93,7 @@ class Embedder:
         "Embed texts as papers are embedded."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         order = np.argsort([-len(t) for t in texts], kind="stable")  # longest first: the progress bar errs on the safe side
-        size = self.batch_size * (_OWN_BATCHES if isinstance(self.model, BertEncoder) else 1)
+        size = self.batch_size * (OWN_BATCHES if isinstance(self.model, BertEncoder) else 1)
         with tqdm(total=len(texts), desc="embedding", unit="text", disable=not progress) as bar:
             for start in range(0, len(texts), size):
                 rows = order[start : start + size]

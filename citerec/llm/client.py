@@ -20,17 +20,15 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from ..errors import AnswerError, BudgetError, CiterecError, ServiceError
 from .quoting import RULES, one_line
-from .spending import PRICES_OF, Answer, AnswerCache, Call, Question, cost_of, most_tokens, price_of, total
+from .spending import PRICES_OF, Completion, AnswerCache, Call, Prompt, cost_of, most_tokens, price_of, total
 from ..running import background_loop
 from ..schema import PipelineState
 from ..settings import OPENAI_URL, Settings, host_of, is_local, llm_key
-
-if TYPE_CHECKING: from pydantic import BaseModel
 
 # %% ../../nbs/52_client.ipynb #c020b
 _PIECE, _LONG_PIECE = 8, 16  # letters and digits of a key in a row that no text has by accident: with a digit among them, and without
@@ -64,7 +62,7 @@ def without_key(text: str,  # what a service said
     return re.sub("\0+", "[key]", "".join("\0" if i in marked else c for i, c in enumerate(text.replace("\0", " ")))) if marked else text
 
 # %% ../../nbs/52_client.ipynb #c021
-REQUESTS = 3  # for one question at most: the first and two retries
+REQUESTS = 3  # for one prompt at most: the first and two retries
 _PAUSE = .5  # seconds before a busy service is asked again, where it names no time; doubled for the next one
 _CHARS_PER_TOKEN = 20  # a token of ordinary text has four; more is not what was asked for
 _OPTIONS = ("seed", "temperature", "stream_options", "max_tokens")  # what some services and models refuse
@@ -72,7 +70,7 @@ _GRACE = 2.0  # seconds after the deadline in which what was cancelled has to en
 _SHARE = .75  # of `llm_timeout` that is for asking; the rest is for what an agent does without an answer
 
 class _Ledger:
-    "Running totals of one question."
+    "Running totals of one prompt."
     def __init__(self) -> None: self.requests, self.input, self.output, self.cost, self.estimated = 0, 0, 0, 0.0, False
 
 class _Said(NamedTuple):
@@ -179,56 +177,56 @@ class LLM:
         return client
 
     def ask(self,
-            questions: Sequence[Question],  # asked at the same time
+            prompts: Sequence[Prompt],  # asked at the same time
             seconds: float | None = None,  # until all must be answered; None: as in the settings
-            ) -> list[Answer]:  # one a question; an error is part of its answer
+            ) -> list[Completion]:  # one a prompt; an error is part of its answer
         "Ask, from code that is not asynchronous, with or without a running event loop."
-        if not questions: return []
+        if not prompts: return []
         try: self._client  # noqa: B018
         except Exception as e:
             error = ServiceError(f"The packages that ask a language model cannot be used ({type(e).__name__}).",
                                  "Reinstall citerec. Where the environment names a SOCKS proxy, install httpx[socks].")
-            return [Answer(None, error, Call(q.agent, failure="ServiceError")) for q in questions]
+            return [Completion(None, error, Call(q.agent, failure="ServiceError")) for q in prompts]
         seconds = self.seconds if seconds is None else seconds
-        asked = asyncio.run_coroutine_threadsafe(self._ask_all(questions, seconds), background_loop())
+        asked = asyncio.run_coroutine_threadsafe(self._ask_all(prompts, seconds), background_loop())
         try: return asked.result(seconds + _GRACE)
         except TimeoutError:  # something on the way does not let itself be cancelled: it is left behind
             asked.cancel()
-            return [Answer(None, _late(seconds), Call(q.agent, seconds, cost=None, failure="ServiceError")) for q in questions]
+            return [Completion(None, _late(seconds), Call(q.agent, seconds, cost=None, failure="ServiceError")) for q in prompts]
 
-    async def _ask_all(self, questions: Sequence[Question], seconds: float) -> list[Answer]:
+    async def _ask_all(self, prompts: Sequence[Prompt], seconds: float) -> list[Completion]:
         deadline = asyncio.get_running_loop().time() + seconds
-        return list(await asyncio.gather(*(self._ask(q, deadline, seconds) for q in questions)))
+        return list(await asyncio.gather(*(self._ask(q, deadline, seconds) for q in prompts)))
 
-    async def _ask(self, question: Question, deadline: float, seconds: float) -> Answer:
+    async def _ask(self, prompt: Prompt, deadline: float, seconds: float) -> Completion:
         begun, ledger, value = time.perf_counter(), _Ledger(), None
         error: CiterecError | None = None
-        fingerprint = self._fingerprint(question)
-        if (kept := self.cache.get(fingerprint)) is not None and (value := _read(question, kept)) is not None:
-            call = Call(question.agent, round(time.perf_counter() - begun, 4), cached=True)
+        fingerprint = self._fingerprint(prompt)
+        if (kept := self.cache.get(fingerprint)) is not None and (value := _read(prompt, kept)) is not None:
+            call = Call(prompt.agent, round(time.perf_counter() - begun, 4), cached=True)
         else:
             try:
-                async with asyncio.timeout_at(deadline): value = await self._formed(question, ledger, deadline)
+                async with asyncio.timeout_at(deadline): value = await self._formed(prompt, ledger, deadline)
                 self.cache.put(fingerprint, self.model, value if isinstance(value, str) else value.model_dump_json())
             except TimeoutError: error = _late(seconds)
             except CiterecError as e: error = type(e)(e.problem, e.fix)  # anew: without a chain to what it came from
             except Exception as e: error = AnswerError(f"The language model's answer could not be used ({type(e).__name__}).", "Try another model.")
-            call = Call(question.agent, round(time.perf_counter() - begun, 4), ledger.requests, ledger.input, ledger.output,
+            call = Call(prompt.agent, round(time.perf_counter() - begun, 4), ledger.requests, ledger.input, ledger.output,
                         ledger.cost if self.price.known else None if ledger.requests else 0.0, ledger.estimated, failure=type(error).__name__ if error else "")
         with self._lock: self._calls.append(call)
-        return Answer(None if error else value, error, call)
+        return Completion(None if error else value, error, call)
 
-    def _fingerprint(self, question: Question) -> str:
-        s, form = self.settings, question.form.model_json_schema() if question.form else None
-        parts = [s.llm_base_url, self.model, s.llm_mode, s.llm_seed, question.instructions, question.text, form, question.max_tokens]
+    def _fingerprint(self, prompt: Prompt) -> str:
+        s, form = self.settings, prompt.form.model_json_schema() if prompt.form else None
+        parts = [s.llm_base_url, self.model, s.llm_mode, s.llm_seed, prompt.instructions, prompt.text, form, prompt.max_tokens]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    async def _formed(self, question: Question, ledger: _Ledger, deadline: float) -> Any:
+    async def _formed(self, prompt: Prompt, ledger: _Ledger, deadline: float) -> Any:
         "An answer of the form asked for."
-        request: dict[str, Any] = {"model": self.model, "temperature": 0, "max_tokens": question.max_tokens,
-                   "messages": [{"role": "system", "content": f"{question.instructions}\n\n{RULES}"}, {"role": "user", "content": question.text}]}
+        request: dict[str, Any] = {"model": self.model, "temperature": 0, "max_tokens": prompt.max_tokens,
+                   "messages": [{"role": "system", "content": f"{prompt.instructions}\n\n{RULES}"}, {"role": "user", "content": prompt.text}]}
         if self.settings.llm_seed is not None: request["seed"] = self.settings.llm_seed
-        if question.form is None: return (await self._send(request, ledger, deadline)).text
+        if prompt.form is None: return (await self._send(request, ledger, deadline)).text
         from instructor import Mode, patch
         from openai.types.chat import ChatCompletion
         tools = self.settings.llm_mode == "tools"
@@ -247,7 +245,7 @@ class LLM:
                                                   "choices": [{"index": 0, "finish_reason": "tool_calls" if tools else "stop", "message": message}]})
 
         ask: Any = patch(create=create, mode=Mode.TOOLS if tools else Mode.JSON_SCHEMA)
-        try: return await ask(response_model=question.form, max_retries=REQUESTS - 1, **request)
+        try: return await ask(response_model=prompt.form, max_retries=REQUESTS - 1, **request)
         except Exception as e: last = e
         if problem: raise problem[-1]
         if type(last).__name__ != "InstructorRetryException": raise last
@@ -367,10 +365,10 @@ class _Trouble(NamedTuple):
     pause: float | None = None  # seconds that the service asks for
     option: str = ""  # the option it does not take
 
-def _read(question: Question, answer: str) -> Any:
+def _read(prompt: Prompt, answer: str) -> Any:
     "An answer that was kept, checked again; None where it cannot be used."
-    if question.form is None: return answer
-    try: return question.form.model_validate_json(answer)
+    if prompt.form is None: return answer
+    try: return prompt.form.model_validate_json(answer)
     except ValueError: return None
 
 def make_llm(settings: Settings,
@@ -381,7 +379,7 @@ def make_llm(settings: Settings,
 # %% ../../nbs/52_client.ipynb #c023
 def llm_report(state: PipelineState,
                llm: LLM,
-               answers: Sequence[Answer],  # of one agent
+               answers: Sequence[Completion],  # of one agent
                **more: Any,  # further remarks of that agent
                ) -> dict[str, Any]:  # metadata of the run
     "Add an agent's calls to the run's metadata."

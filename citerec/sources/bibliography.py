@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import InputError
 from ..identity import normal_arxiv_id, title_key
 from ..schema import Paper
-from .formats import _bib_entries, _Entry, _ris_entries
+from .formats import Entry, bib_entries, ris_entries
 from .records import best_text, clean_year, find_arxiv_id, find_doi, plain_text, same_paper
 from .source import Source
 
@@ -79,7 +79,7 @@ def _identifiers(fields: dict[str, str]) -> tuple[str | None, str | None]:
         if not arxiv and re.search("arxiv|^abs/", fields.get(place, ""), re.IGNORECASE): arxiv = find_arxiv_id(fields[place])
     return (None if normal_arxiv_id(doi) else doi), arxiv
 
-def _paper(entry: _Entry) -> tuple[Paper, list[str]]:
+def _paper(entry: Entry) -> tuple[Paper, list[str]]:
     "The paper in an entry with a title, and what is odd about it."
     fields, odd = entry.fields, [entry.note] if entry.note else []
     doi, arxiv = _identifiers(fields)
@@ -138,7 +138,7 @@ class BibliographySource(Source):
         self.name = f"bib:{','.join(f.name for f in self.files)}"
         self._known, self._look_up = _Known(known), look_up
 
-    def _entries(self) -> Iterator[_Entry]:
+    def _entries(self) -> Iterator[Entry]:
         "All entries of all files."
         for path in self.files:
             if path.suffix.lower() not in (".bib", ".bibtex", ".ris"):
@@ -149,18 +149,18 @@ class BibliographySource(Source):
             except OSError as e: raise InputError(f"{path} cannot be read ({e.strerror}).", "Check the path and its permissions.") from None
             try: text, note = written.decode("utf-8-sig"), ""
             except UnicodeDecodeError: text, note = written.decode("cp1252", "replace"), "the file is not UTF-8; read as Windows-1252"
-            entries = list((_ris_entries if path.suffix.lower() == ".ris" else _bib_entries)(path.name, text))
-            if note: entries = [_Entry(e.file, e.line, e.key, e.fields, e.authors, e.fault, "; ".join(filter(None, [e.note, note]))) for e in entries]
+            entries = list((ris_entries if path.suffix.lower() == ".ris" else bib_entries)(path.name, text))
+            if note: entries = [Entry(e.file, e.line, e.key, e.fields, e.authors, e.fault, "; ".join(filter(None, [e.note, note]))) for e in entries]
             yield from entries
 
     @cached_property
     def _imported(self) -> tuple[tuple[Paper, ...], ImportReport]:
         "Everything, read once."
         papers: dict[str, Paper] = {}
-        where: dict[str, _Entry] = {}
+        where: dict[str, Entry] = {}
         findings, seen = [], _Known()
         for entry in self._entries():
-            def say(outcome: str, reason: str, paper_id: str | None = None, entry: _Entry = entry) -> None:
+            def say(outcome: str, reason: str, paper_id: str | None = None, entry: Entry = entry) -> None:
                 findings.append(Finding(entry.file, entry.line, entry.key, outcome, reason, paper_id))
             if entry.fault: say("left out", entry.fault)
             elif not plain_text(entry.fields.get("title", "")): say("left out", "no title")
