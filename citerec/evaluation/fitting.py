@@ -87,6 +87,7 @@ def sentence_queries(corpus: Corpus,
     return out
 
 _SENTENCES = (3, 5)  # of a paragraph
+_OF_ONE_DOCUMENT = 3  # paragraphs made of one document
 
 def paragraph_queries(corpus: Corpus,
                       n: int,  # queries at most
@@ -99,14 +100,15 @@ def paragraph_queries(corpus: Corpus,
         if citing_id not in avoided and len(text.split()) >= _LEAST_SENTENCE: by_document[citing_id].append((context_id, cited, clean(text)))
     documents = sorted(d for d, found in by_document.items() if len(found) >= _SENTENCES[0])
     rng.shuffle(documents)
-    for document in documents[:n]:
-        found = sorted(by_document[document])
-        begin = rng.randrange(len(found) - _SENTENCES[0] + 1)
-        part = found[begin : begin + rng.randint(*_SENTENCES)]
-        texts, rows = list(dict.fromkeys(text for *_, text in part)), sorted({cited for _, cited, _ in part})
-        if len(texts) < _SENTENCES[0] or len(rows) < 2: continue
-        out.append(EvalSample(query_id=f"paragraph:{part[0][0]}", text=" ".join(texts), citing_id=document, year=_year_of(corpus, document),
-                              relevant=tuple(corpus.ids[r] for r in rows)))
+    for document in documents:
+        found, begin = sorted(by_document[document]), 0
+        for _ in range(_OF_ONE_DOCUMENT):
+            part = found[begin : begin + rng.randint(*_SENTENCES)]
+            begin += len(part)
+            texts, rows = list(dict.fromkeys(text for *_, text in part)), sorted({cited for _, cited, _ in part})
+            if len(texts) < _SENTENCES[0] or len(rows) < 2 or len(out) >= n: continue
+            out.append(EvalSample(query_id=f"paragraph:{part[0][0]}", text=" ".join(texts), citing_id=document, year=_year_of(corpus, document),
+                                  relevant=tuple(corpus.ids[r] for r in rows)))
     return out
 
 def training_queries(corpus: Corpus,
