@@ -80,7 +80,7 @@ def document_print(document_id: str,
 # %% ../../nbs/47_ranker.ipynb #c020d
 _MOST_BYTES = 8_000_000  # of each file of a ranker; those that ship have 0.3 and 0.1 MB
 _MOST_LEAVES = 256  # of a tree; those that ship have 16
-_MOST_TREES = 5000  # of a ranker; the one that ships has 140
+_MOST_TREES = 5000  # of a ranker; the one that ships has 260
 _REFIT = "Run `citerec fit` again, or reinstall citerec."
 _HEAD = {  # what a model says of itself
     "version": "v4", "num_class": "1", "num_tree_per_iteration": "1", "label_index": "0",
