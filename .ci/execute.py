@@ -1,0 +1,82 @@
+"""Run notebooks on the sample corpus and keep what their display cells show.
+
+    python .ci/execute.py [nbs/45_signals.ipynb ...]      without names: all of them
+
+What varies from run to run is written in one form: temporary folders, ports, ids of runs, addresses of objects. Cells marked `slow` or
+`eval: false` are not run and keep the output they have. A notebook that raises is left as it was.
+"""
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from house import ROOT, shows, source
+
+VARIES = [  # what differs between two runs -> what stands for it
+    (r"/(?:private/)?(?:tmp|var/folders/[\w/]+)/tmp[\w.]+", "/tmp/folder"), (re.escape(str(ROOT)), "citerec"), (re.escape(str(Path.home())), "~"),
+    (r"127\.0\.0\.1:\d{4,5}", "127.0.0.1:8000"), (r"0x[0-9a-f]{8,}", "0x1"), (r"\b[0-9a-f]{32}\b", "0123456789abcdef"),
+    (r"\b\d+\.\d+ s\b", "0.1 s"), (r"\b\d+(?:\.\d+)? ms\b", "10 ms"), (r"seconds=\d+\.\d+", "seconds=0.1"),
+]
+WIDEST = 60_000  # characters of one output; longer ones belong into a shorter repr
+NOT_RUN = re.compile(r"^#\| *(slow|eval: *false)", re.MULTILINE)
+
+
+def normal(value: object) -> object:
+    """An output with what varies in one form."""
+    if isinstance(value, dict): return {k: v if k.startswith("image/") else normal(v) for k, v in value.items()}
+    if isinstance(value, list): return [normal(v) for v in value]
+    if not isinstance(value, str): return value
+    for pattern, said in VARIES: value = re.sub(pattern, said, value)
+    return value
+
+
+def kept(cell: dict) -> list:
+    """The outputs of a cell that are worth keeping: none of errors and warnings, none of cells that only test."""
+    if not shows(cell): return []
+    found = [normal(o) for o in cell.get("outputs", []) if o["output_type"] in ("display_data", "execute_result", "stream")]
+    found = [o for o in found if o.get("name") != "stderr" and len(json.dumps(o.get("data", {}).get("text/plain", ""))) < WIDEST]
+    for o in found:
+        o.pop("execution_count", None)
+        if o["output_type"] == "execute_result": o["execution_count"] = None
+        o.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+    return found
+
+
+def execute(path: Path) -> str:
+    """Run one notebook; gives what went wrong, or nothing."""
+    notebook = nbformat.read(path, as_version=4)
+    before = {c["id"]: c.get("outputs", []) for c in notebook.cells if c.cell_type == "code"}
+    whole = {c["id"]: c.source for c in notebook.cells}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and NOT_RUN.search(cell.source): cell.source = ""
+    os.environ["IN_TEST"] = "1"
+    try: NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    except CellExecutionError as e: return f"{path.name}: {str(e).strip().splitlines()[-1]}"
+    written = json.loads(path.read_text(encoding="utf-8"))
+    for cell, ran in zip(written["cells"], notebook.cells, strict=True):
+        if cell["cell_type"] != "code": continue
+        skipped = NOT_RUN.search(whole[cell["id"]])
+        cell["outputs"] = before[cell["id"]] if skipped else kept({**cell, "outputs": ran.get("outputs", [])})
+        cell["execution_count"] = None
+        for o in cell["outputs"]:
+            if "text" in o and isinstance(o["text"], str): o["text"] = o["text"].splitlines(keepends=True)
+    path.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return ""
+
+
+def main() -> int:
+    paths = [Path(name).resolve() for name in sys.argv[1:]] or sorted((ROOT / "nbs").glob("*.ipynb"))
+    faults = []
+    for path in paths:
+        print(path.name, flush=True)
+        if fault := execute(path): faults.append(fault)
+    for fault in faults: print(f"FAILED: {fault}")
+    return bool(faults)
+
+
+if __name__ == "__main__": sys.exit(main())
