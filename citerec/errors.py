@@ -20,6 +20,7 @@ class CiterecError(Exception):
 
     def __reduce__(self): return type(self), (self.problem, self.fix)
 
+# %% ../nbs/01_errors.ipynb #c005c
 class CorpusError(CiterecError):
     "A corpus is missing, unfinished, broken, or of another schema version."
 

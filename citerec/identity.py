@@ -27,9 +27,10 @@ def normal_doi(text: object,  # a DOI as a source gives it, or anything else
     return found if len(found) <= _LONGEST and _DOI.fullmatch(found) else None
 
 # %% ../nbs/05_identity.ipynb #c008
-PREPRINT_DOIS = {"10.48550": "arXiv", "10.1101": "bioRxiv and medRxiv", "10.64898": "bioRxiv and medRxiv", "10.21203": "Research Square", "10.2139": "SSRN",
-                 "10.31234": "PsyArXiv", "10.31219": "OSF", "10.36227": "TechRxiv", "10.20944": "Preprints.org", "10.26434": "ChemRxiv",
-                 "10.5281": "Zenodo", "10.13140": "ResearchGate"}
+PREPRINT_DOIS = {"10.48550": "arXiv", "10.1101": "bioRxiv and medRxiv", "10.64898": "bioRxiv and medRxiv",
+                 "10.21203": "Research Square", "10.2139": "SSRN", "10.31234": "PsyArXiv", "10.31219": "OSF",
+                 "10.36227": "TechRxiv", "10.20944": "Preprints.org", "10.26434": "ChemRxiv", "10.5281": "Zenodo",
+                 "10.13140": "ResearchGate"}
 
 def is_preprint(doi: str | None,  # in its one form
                 ) -> bool:
@@ -37,8 +38,9 @@ def is_preprint(doi: str | None,  # in its one form
     return doi is not None and doi.partition("/")[0] in PREPRINT_DOIS
 
 # %% ../nbs/05_identity.ipynb #c011
-_BEFORE_ARXIV = re.compile(r"^(?:(?:https?://)?(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/|(?:https?://)?(?:dx\.)?doi\.org/10\.48550/arxiv\.|10\.48550/arxiv\.|oai:arxiv\.org:|arxiv[:.]\s*)",
-                           re.IGNORECASE)
+_BEFORE_ARXIV = re.compile(r"^(?:(?:https?://)?(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/"
+                           r"|(?:https?://)?(?:dx\.)?doi\.org/10\.48550/arxiv\.|10\.48550/arxiv\."
+                           r"|oai:arxiv\.org:|arxiv[:.]\s*)", re.IGNORECASE)
 _ARXIV = re.compile(r"(\d{4}\.\d{4,5}|[a-z-]+(?:\.[a-z]{2})?/\d{7})(?:v\d+)?(?:\.pdf)?", re.IGNORECASE)
 
 def normal_arxiv_id(text: object,  # an arXiv id, address or DOI as a source gives it, or anything else
@@ -52,7 +54,6 @@ def normal_arxiv_id(text: object,  # an arXiv id, address or DOI as a source giv
 
 # %% ../nbs/05_identity.ipynb #c014
 _MARKUP = re.compile(r"<[^<>]{1,40}>|[${}]|\\[a-zA-Z]+")
-_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 
 def _plain(text: str) -> str:
     "Lower case without accents."
@@ -64,11 +65,15 @@ def title_key(title: str,
     "What two spellings of a title have in common."
     return " ".join(re.findall(r"\w+", _plain(_MARKUP.sub("", title)).replace("_", " ")))
 
+# %% ../nbs/05_identity.ipynb #c015b
+_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
+
 def surname(author: str,  # "First Last" or "Last, First"
             ) -> str:  # "" where the name has no letters
     "An author's surname, for comparison."
     before, comma, _ = author.partition(",")
-    words = [w for w in re.findall(r"[^\W\d_]+", _plain(before if comma else author).replace("'", "").replace("’", "")) if w not in _SUFFIXES]
+    name = _plain(before if comma else author).replace("'", "").replace("’", "")
+    words = [word for word in re.findall(r"[^\W\d_]+", name) if word not in _SUFFIXES]
     return words[-1] if words else ""
 
 def surnames(authors: Iterable[str]) -> frozenset[str]:
@@ -97,41 +102,48 @@ class Facts:
         self.surnames = self.surnames or other.surnames
         self.years |= other.years
 
+# %% ../nbs/05_identity.ipynb #c017a
 def identifiers(paper: Paper,
                 ) -> tuple[str | None, str | None]:  # DOI and arXiv id, in their one form
     "The identifiers of a record, whichever field they stand in."
     named, _, rest = paper.paper_id.partition(":")
     doi = normal_doi(paper.doi) or (normal_doi(rest) if named.lower() == "doi" else None)
-    return doi, normal_arxiv_id(paper.arxiv_id) or normal_arxiv_id(doi) or (normal_arxiv_id(rest) if named.lower() == "arxiv" else None)
+    arxiv_id = normal_arxiv_id(paper.arxiv_id) or normal_arxiv_id(doi)
+    return doi, arxiv_id or (normal_arxiv_id(rest) if named.lower() == "arxiv" else None)
 
 def facts_of(paper: Paper,
              ) -> Facts:
     "What identifies a record."
     doi, arxiv_id = identifiers(paper)
-    return Facts({doi} if doi and not is_preprint(doi) else set(), {doi} if doi and is_preprint(doi) else set(), {arxiv_id} if arxiv_id else set(),
-                  {title_key(paper.title)} - {""}, surnames(paper.authors), {paper.year} if paper.year else set())
+    dois = {doi} if doi else set()
+    preprint_dois = set(filter(is_preprint, dois))
+    return Facts(dois - preprint_dois, preprint_dois, {arxiv_id} if arxiv_id else set(),
+                 {title_key(paper.title)} - {""}, surnames(paper.authors), {paper.year} if paper.year else set())
 
 # %% ../nbs/05_identity.ipynb #c022
 _YEARS_APART = 2  # from a preprint to the published version
-_TELLING_WORDS = 5  # words of a title that need no authors beside it
-_NO_TITLE = frozenset("""abstract, acknowledgements, acknowledgments, afterword, bibliography, commentary, comment, conclusion, conclusions, contents, contributors,
-correction, corrigendum, cover, discussion, editorial, epilogue, errata, erratum, foreword, front matter, glossary, guest editorial, in memoriam, index, introduction,
-letter to the editor, obituary, overview, preface, prologue, references, reply, retracted, retraction, review, summary, table of contents,
-untitled""".replace("\n", " ").split(", "))
+_TELLING_WORDS = 5  # words of a title that identifies a paper without authors
+_NO_TITLE = frozenset("""abstract, acknowledgements, acknowledgments, afterword, bibliography, commentary, comment,
+conclusion, conclusions, contents, contributors, correction, corrigendum, cover, discussion, editorial, epilogue,
+errata, erratum, foreword, front matter, glossary, guest editorial, in memoriam, index, introduction,
+letter to the editor, obituary, overview, preface, prologue, references, reply, retracted, retraction, review, summary,
+table of contents, untitled""".replace("\n", " ").split(", "))
 
 def tells(title: str,  # as `title_key` gives it
           ) -> bool:
     "Whether a title is the name of a paper, and not of a part that every journal has."
     return bool(title) and title not in _NO_TITLE
 
+# %% ../nbs/05_identity.ipynb #c022b
 def one_paper(a: Facts,
               b: Facts,
               ) -> bool:
     "Whether two records are one paper."
     if a.dois & b.dois or a.preprint_dois & b.preprint_dois or a.arxiv_ids & b.arxiv_ids: return True
     if not any(map(tells, a.titles & b.titles)): return False
-    if (a.dois and b.dois and not a.dois & b.dois) or (a.arxiv_ids and b.arxiv_ids and not a.arxiv_ids & b.arxiv_ids): return False
+    if (a.dois and b.dois) or (a.arxiv_ids and b.arxiv_ids): return False  # different ones
     apart = min((abs(x - y) for x in a.years for y in b.years), default=None)
     if a.surnames and b.surnames:
-        return (apart is None or apart <= _YEARS_APART) and 2 * len(a.surnames & b.surnames) >= min(len(a.surnames), len(b.surnames))
+        shared, fewer = len(a.surnames & b.surnames), min(len(a.surnames), len(b.surnames))
+        return (apart is None or apart <= _YEARS_APART) and 2 * shared >= fewer
     return apart == 0 and any(len(t.split()) >= _TELLING_WORDS for t in a.titles & b.titles)

@@ -21,7 +21,7 @@ from .errors import CiterecError, ServiceError
 # %% ../nbs/06_running.ipynb #c005
 @lru_cache(maxsize=1)
 def background_loop() -> asyncio.AbstractEventLoop:
-    "An event loop in a thread of its own: a running Jupyter kernel has one already, which cannot be waited for from inside."
+    "An event loop in a thread of its own, because code in a notebook cannot wait for the loop of its kernel."
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True, name="citerec-loop").start()
     return loop
@@ -38,6 +38,7 @@ def _next(values: "queue.SimpleQueue[tuple[T] | None]") -> tuple[T] | None:
             if not any(thread.name == "citerec-loop" for thread in threading.enumerate()):
                 raise RuntimeError("The thread in which citerec runs has ended; restart Python.") from None
 
+# %% ../nbs/06_running.ipynb #c005y
 def each_of(iterate: Callable[[], AsyncIterator[T]],  # makes the asynchronous iterator
             ) -> Iterator[T]:
     "Go through an asynchronous iterator from code that is not asynchronous, with or without a running event loop."
@@ -48,19 +49,17 @@ def each_of(iterate: Callable[[], AsyncIterator[T]],  # makes the asynchronous i
         finally: values.put(None)
     running = asyncio.run_coroutine_threadsafe(pump(), background_loop())
     try:
-        while (found := _next(values)) is not None: yield found[0]
+        while (value := _next(values)) is not None: yield value[0]
         running.result()  # raises what the iterator raised
     finally: running.cancel()
 
 # %% ../nbs/06_running.ipynb #c007
-TRANSIENT = (ServiceError, ConnectionError, sqlite3.OperationalError)  # errors that may be gone at the next try
-_PAUSE = .1  # seconds before the first retry; doubled for each further one
-
 def _harmless(error: BaseException) -> Exception:
     "An error as it may be raised inside an event loop."
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration): return error
     return RuntimeError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
+# %% ../nbs/06_running.ipynb #c007b
 async def in_thread(call: Callable[[], T],
                     timeout: float,  # seconds
                     ) -> T:
@@ -77,6 +76,10 @@ async def in_thread(call: Callable[[], T],
     threading.Thread(target=work, daemon=True, name="citerec-agent").start()
     try: return await asyncio.wait_for(done, timeout)
     except TimeoutError: raise TimeoutError(f"no answer within {timeout:g} s") from None
+
+# %% ../nbs/06_running.ipynb #c007d
+TRANSIENT = (ServiceError, ConnectionError, sqlite3.OperationalError)  # errors that may be gone at the next try
+_PAUSE = .1  # seconds before the first retry; doubled for each further one
 
 async def attempt(call: Callable[[], T],
                   timeout: float,  # seconds a try
@@ -97,6 +100,7 @@ def refuse_fork() -> None:
     "Raise `CiterecError` in a process that was forked from one in which agents have run."
     if not _worked_in: _worked_in.append(os.getpid())
     if _worked_in[0] != os.getpid():
-        raise CiterecError("This process was forked from one in which citerec has already worked, and cannot use its threads.",
+        raise CiterecError("This process was forked from one in which citerec has already worked, "
+                           "and cannot use its threads.",
                            "Start processes by 'spawn' or 'forkserver', as in multiprocessing.get_context('spawn'), "
                            "or use citerec in the new processes only.")

@@ -15,7 +15,8 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints, WithJsonSchema, model_validator
+from pydantic import (BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints,
+                      WithJsonSchema, model_validator)
 
 # %% ../nbs/00_schema.ipynb #c005
 class Record(BaseModel):
@@ -24,12 +25,14 @@ class Record(BaseModel):
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
 
-# %% ../nbs/00_schema.ipynb #c007
-_DOI = re.compile(r"(?:(?:https?://)?(?:dx\.|www\.)?(?:doi\.org/|doi:)\s*)?(10\.\d[\d.]*/\S+)", re.IGNORECASE)
+# %% ../nbs/00_schema.ipynb #c007a
 _MOST = 2**31 - 1  # the largest number that 32 bits hold
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 
 TextKind = Literal["abstract", "summary"]  # the authors' words, or those of the corpus' makers
+
+# %% ../nbs/00_schema.ipynb #c007
+_DOI = re.compile(r"(?:(?:https?://)?(?:dx\.|www\.)?(?:doi\.org/|doi:)\s*)?(10\.\d[\d.]*/\S+)", re.IGNORECASE)
 
 class Paper(Record):
     "One paper of a corpus."
@@ -47,7 +50,7 @@ class Paper(Record):
     source: str = ""  # where the record comes from
     references: tuple[str, ...] = ()  # ids this paper cites, in the corpus or not
     cited_by_count: Count = 0  # citations from papers of this corpus
-    chunk_texts: tuple[str, ...] = ()  # passages of the full text, each after the name of its section and a line break, where known
+    chunk_texts: tuple[str, ...] = ()  # passages of the full text: name of the section, line break, text
 
     @property
     def text(self) -> str:
@@ -59,7 +62,8 @@ class Paper(Record):
         "A link to the paper: DOI, arXiv or OpenAlex; None where it has none of these."
         if self.doi and (doi := _DOI.fullmatch(self.doi.strip())): return f"https://doi.org/{doi[1]}"
         if self.arxiv_id: return f"https://arxiv.org/abs/{self.arxiv_id}"
-        return f"https://openalex.org/{self.paper_id}" if self.paper_id[:1] == "W" and self.paper_id[1:].isdigit() else None
+        is_openalex = self.paper_id[:1] == "W" and self.paper_id[1:].isdigit()
+        return f"https://openalex.org/{self.paper_id}" if is_openalex else None
 
 # %% ../nbs/00_schema.ipynb #c014
 class CitationEdge(Record):
@@ -72,19 +76,20 @@ class CitationEdge(Record):
         if self.source_id == self.target_id: raise ValueError(f"a paper cannot cite itself: {self.source_id}")
         return self
 
+# %% ../nbs/00_schema.ipynb #c015a
 class CitationContext(Record):
     "A sentence or two that cite a paper."
     context_id: Identifier
     citing_id: Identifier  # paper or document that contains the sentence
     cited_id: Identifier  # paper of the corpus that the sentence cites
-    text: Annotated[str, StringConstraints(min_length=1)]  # the cited paper masked as [CITATION], its neighbours as [OTHERCIT]
+    text: Annotated[str, StringConstraints(min_length=1)]  # the cited paper as [CITATION], others as [OTHERCIT]
     group_id: str | None = None  # contexts made from the same marker share it
 
 # %% ../nbs/00_schema.ipynb #c017
 class SearchFilter(Record):
     "Which papers may be recommended. An empty filter allows all."
-    year_min: Annotated[int, Field(ge=-_MOST, le=_MOST)] | None = None  # first year, inclusive; papers of unknown year always pass
-    year_max: Annotated[int, Field(ge=-_MOST, le=_MOST)] | None = None  # last year, inclusive
+    year_min: Annotated[int, Field(ge=-_MOST, le=_MOST)] | None = None  # first year; papers without a year pass
+    year_max: Annotated[int, Field(ge=-_MOST, le=_MOST)] | None = None  # last year
     min_citations: Count = 0  # least `citation_count`
     concepts: tuple[str, ...] = ()  # at least one of these, compared in lower case
     exclude_ids: tuple[str, ...] = ()  # papers never to return: the draft itself, say
@@ -103,13 +108,14 @@ class CitationIntent(StrEnum):
     comparison = "comparison"  # something compared with, a baseline
     benchmark = "benchmark"  # data, a task, a metric
 
+# %% ../nbs/00_schema.ipynb #c020x
 class QueryAnalysis(Record):
     "Agent 1's reading of the user's text."
     topic_keywords: tuple[str, ...]  # most telling first
     citation_intent: CitationIntent = CitationIntent.background
     expanded_query: str  # what retrieval searches for
     confidence: Annotated[float, Field(ge=0, le=1)]  # in the intent
-    sub_queries: Annotated[tuple[str, ...], Field(max_length=16)] = ()  # searched as well: the claims of a longer text, and facets that a language model names
+    sub_queries: Annotated[tuple[str, ...], Field(max_length=16)] = ()  # searched as well: claims, parts of the topic
 
 # %% ../nbs/00_schema.ipynb #c020c
 class MarkedText(Record):
@@ -131,7 +137,7 @@ class MarkedText(Record):
 
 # %% ../nbs/00_schema.ipynb #c023
 class Relation(StrEnum):
-    "How a candidate hangs together with the seed papers."
+    "How a candidate is connected to the seed papers."
     reference = "reference"  # seeds cite the candidate
     citation = "citation"  # the candidate cites seeds
     neighbour = "neighbour"  # papers similar in text cite the candidate
@@ -144,6 +150,7 @@ _WORDS = {
     Relation.context: "cited in {n} similar {sentences}",
 }
 
+# %% ../nbs/00_schema.ipynb #c023a
 class CitationPath(Record):
     "Graph evidence for one candidate: its relation to some of the seed papers."
     relation: Relation
@@ -154,7 +161,8 @@ class CitationPath(Record):
     sentence: str = ""  # of `Relation.context`: the most similar of the sentences
 
     def __str__(self) -> str:
-        words = _WORDS[self.relation].format(n=self.count, of=self.of, sentences="sentence" if self.count == 1 else "sentences")
+        sentences = "sentence" if self.count == 1 else "sentences"
+        words = _WORDS[self.relation].format(n=self.count, of=self.of, sentences=sentences)
         return f"{words}: {'; '.join(self.via_titles)}" if self.via_titles else words
 
 # %% ../nbs/00_schema.ipynb #c026
@@ -170,13 +178,15 @@ class ScoredPaper(Record):
     signals: dict[str, float] = {}
     paths: tuple[CitationPath, ...] = ()
 
+# %% ../nbs/00_schema.ipynb #c026a
 class RankedPaper(Record):
     "A candidate after reranking."
     paper: ScoredPaper
     rerank_score: float  # higher is better; comparable within one query only
-    confidence: Annotated[float, Field(ge=0, le=1)] | None = None  # calibrated probability that the paper is cited; None: uncalibrated
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None  # that it is cited; None: uncalibrated
     claim: int | None = None  # place of the claim that it serves best in `MarkedText.claims`; None: the text as a whole
 
+# %% ../nbs/00_schema.ipynb #c026c
 class GroundedPaper(Record):
     "A ranked candidate with a quotation and a reason."
     paper: ScoredPaper
@@ -185,7 +195,7 @@ class GroundedPaper(Record):
     snippet_start: int | None = None  # offset of the snippet in the abstract, in characters
     justification: str = ""
     confidence: Annotated[float, Field(ge=0, le=1)] | None = None
-    fit: Literal["yes", "partly", "no"] | None = None  # whether it fits the text, by a language model that read the abstract; None: none did
+    fit: Literal["yes", "partly", "no"] | None = None  # by a language model that read the abstract; None: none did
     intent_match: str = ""  # how it fits what the citation is for, by the same
     flags: tuple[str, ...] = ()  # what of the language model's answer was not believed, and why
     claim: int | None = None  # as in `RankedPaper`
@@ -210,20 +220,23 @@ def _read_array(value: Any) -> np.ndarray:
 
 def _written_array(value: np.ndarray) -> dict[str, Any]:
     "An array as JSON holds it."
-    return {"kind": value.dtype.str, "shape": list(value.shape), "base64": base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()}
+    content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+    return {"kind": value.dtype.str, "shape": list(value.shape), "base64": content}
 
-Array = Annotated[np.ndarray, BeforeValidator(_read_array), PlainSerializer(_written_array), WithJsonSchema({"type": "object"})]
+Array = Annotated[np.ndarray, BeforeValidator(_read_array), PlainSerializer(_written_array),
+                  WithJsonSchema({"type": "object"})]
 
+# %% ../nbs/00_schema.ipynb #c028e
 class Evidence(Record):
     "What points to each candidate of one run, as the indexes and the graph gave it."
     model_config = ConfigDict(arbitrary_types_allowed=True)
     rows: Array  # shape (candidates,), ascending: rows of the corpus
     values: Array  # shape (candidates, signals), columns as in `citerec.ranking.signals.SIGNALS`; NaN: unknown
-    by_variant: Array  # shape (candidates, variants, 5): meaning, words, citing sentences, their words, votes for each variant of the text
+    by_variant: Array  # shape (candidates, variants, 5): meaning, words, citing sentences, their words, votes
     found_by: dict[str, Array]  # family of signals -> shape (candidates,): whether it led to the candidate
     voters: Array  # rows of papers that vote for what they cite
-    nearness: Array  # shape (voters, 3 + variants): how near they are by meaning, words, first sentence, each variant; 0: not near
-    sentences: Array  # shape (candidates,): the citing sentence most like the text, by its place among the corpus' contexts; -1: none
+    nearness: Array  # shape (voters, 3 + variants): by meaning, words, first sentence, each variant; 0: not near
+    sentences: Array  # shape (candidates,): place of the citing sentence most like the text; -1: none
     likeness: Array  # shape (candidates,): cosine of that sentence with the text; 0: none
     similar: Array  # shape (candidates,): how many citing sentences are like the text
 
@@ -239,7 +252,8 @@ class Evidence(Record):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Evidence) and self.model_dump() == other.model_dump()
     def __repr__(self) -> str:
-        return f"Evidence({len(self)} candidates, {self.values.shape[-1]} signals, {self.by_variant.shape[1]} variants of the text)"
+        variants = self.by_variant.shape[1]
+        return f"Evidence({len(self)} candidates, {self.values.shape[-1]} signals, {variants} variants of the text)"
     __str__ = __repr__
 
 # %% ../nbs/00_schema.ipynb #c030
@@ -274,6 +288,7 @@ class AgentFailure(Record):
     message: str
     fallback: str  # what the answer rests on instead
 
+# %% ../nbs/00_schema.ipynb #c032a
 class PipelineState(Record):
     "Everything one run knows, from the user's text to the recommendations."
     user_text: str

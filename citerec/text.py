@@ -29,7 +29,6 @@ def clean(text: str,  # of a draft
 
 # %% ../nbs/04_text.ipynb #c008
 _BEFORE, _AFTER = 3, 1  # words before and after a marker that stand beside it
-_NAMED = re.compile(r"[A-Za-z0-9][\w+\-]*")
 
 def _halves(text: str) -> tuple[str, str]:
     "What stands before and after the first [CITATION]; nothing where there is none."
@@ -38,13 +37,16 @@ def _halves(text: str) -> tuple[str, str]:
 
 def beside_marker(text: str,  # a sentence
                   ) -> str:
-    "The words right beside the first [CITATION]."
+    "The words right before and after the first [CITATION]."
     before, after = _halves(text)
     return " ".join([*before.split()[-_BEFORE:], *after.split()[:_AFTER]])
 
+# %% ../nbs/04_text.ipynb #c008s1
+_NAMED = re.compile(r"[A-Za-z0-9][\w+\-]*")
+
 def names_beside_marker(text: str,  # a sentence
                         ) -> str:
-    "The words with a capital right beside the first [CITATION]."
+    "The words with a capital next to the first [CITATION]."
     before, after = _halves(text)
     words = [*_NAMED.findall(before)[-_BEFORE - 1 :], *_NAMED.findall(after)[:_AFTER]]
     return " ".join(w for w in words if w.lower() != w)
@@ -60,6 +62,7 @@ def around_marker(text: str,
     near = text if at is None else " ".join(words[max(0, at - _AROUND) : at + _AROUND + 1])
     return clean(near)
 
+# %% ../nbs/04_text.ipynb #c011s1
 def first_sentence(text: str,
                    ) -> str:
     "The first sentence: of a title and an abstract, the title."
@@ -128,13 +131,6 @@ class Traced:
         return self.starts[start], self.ends[end - 1]
 
 # %% ../nbs/04_text.ipynb #c024
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # the two halves of a character, as JSON writes them
-_BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_HIDDEN = re.compile("\u00ad(?:\n[ \t]*)?|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
-                     "\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufffd\ud800-\udfff]+")
-_LIGATURES = re.compile("[\ufb00-\ufb06]")
-# characters beyond ASCII, with the letter that accents may belong to
-_RUN = re.compile("[\x00-\x7f]?[^\x00-\x7f]{1,99}")
 _BROKEN = re.compile(r"(?<=[^\W\d_]{2})-[ \t]*\n[ \t]*(?=[a-z])")
 _COMPOUND = frozenset("self non zero few cross semi meta one two low high long short large fine well end single many "
                       "quasi".split())
@@ -153,6 +149,15 @@ def _join(broken: re.Match[str]) -> str:
     whole = f"{word}-{text[broken.end() : broken.end() + _LONGEST_WORD]}"
     return "-" if word in _COMPOUND or _COMPOUND_WITH.match(whole) else ""
 
+# %% ../nbs/04_text.ipynb #c024s1
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # the two halves of a character, as JSON writes them
+_BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_HIDDEN = re.compile("\u00ad(?:\n[ \t]*)?|[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
+                     "\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufffd\ud800-\udfff]+")
+_LIGATURES = re.compile("[\ufb00-\ufb06]")
+# characters beyond ASCII, with the letter that accents may belong to
+_RUN = re.compile("[\x00-\x7f]?[^\x00-\x7f]{1,99}")
+
 def _characters(text: Traced) -> Traced:
     "A text without hidden and broken characters, in Unicode's composed form."
     text = text.sub(_PAIR,
@@ -164,6 +169,15 @@ def _characters(text: Traced) -> Traced:
     return text.sub(_BROKEN, _join)
 
 # %% ../nbs/04_text.ipynb #c027
+def _delimited(text: str, begin: str, end: str) -> list[tuple[int, int]]:
+    "Where parts of a text stand that have a beginning and an end; a beginning without end is none."
+    found, at = [], 0
+    while (a := text.find(begin, at)) >= 0 and (b := text.find(end, a + len(begin))) >= 0:
+        at = b + len(end)
+        found.append((a, at))
+    return found
+
+# %% ../nbs/04_text.ipynb #c027s1
 _TAGS = re.compile(r"</?(?:a|abbr|article|b|big|blockquote|body|br|center|cite|code|dd|del|details|div|dl|dt|em"
                    r"|figcaption|figure|font|footer|h[1-6]"
                    r"|head|header|hr|html|i|img|ins|jats:\w+|kbd|label|li|main|mark|meta|nav|ol|p|pre|s|samp|section"
@@ -174,14 +188,6 @@ _INLINE = re.compile(r"</?(?:a|abbr|b|big|cite|code|em|font|i|kbd|label|mark|s|s
                      r"|var)\b", re.I)
 _ENTITY = re.compile(r"&([a-zA-Z][a-zA-Z0-9]{1,30};|#\d{1,7};|#[xX][0-9a-fA-F]{1,6};)")
 _URL = re.compile(r"<?(?:https?://|ftp://|www\.)[^\s<>\"{}|\\^`]*[^\s<>\"{}|\\^`.,;:!?()\[\]'*_]/?>?", re.I)
-
-def _delimited(text: str, begin: str, end: str) -> list[tuple[int, int]]:
-    "Where parts of a text stand that have a beginning and an end; a beginning without end is none."
-    found, at = [], 0
-    while (a := text.find(begin, at)) >= 0 and (b := text.find(end, a + len(begin))) >= 0:
-        at = b + len(end)
-        found.append((a, at))
-    return found
 
 def _pasted(text: Traced) -> Traced:
     "A text without HTML comments, tags and entities and without addresses of web pages."
@@ -196,14 +202,8 @@ _OPEN, _CLOSED = "[CITATION]", "[OTHERCIT]"
 _SQUARE = re.compile(r"\[[^\[\]\n]{0,200}\]")
 _ROUND = re.compile(r"\([^()\n]{1,90}\)")
 _CITE = r"(?:cite|citations?|cit|refs?|references?)"
-_ASKED = re.compile(rf"{_CITE}(?:[ ](?:needed|required|missing|here))?[ ]?[?!.]*", re.I)  # [cite], (citation needed)
 _NOTE = re.compile(r"(?:TODO|FIXME|XXX|TBD)\b\W{0,3}(.*)", re.S)  # a note that writers leave for themselves
 _WANTS = re.compile(rf"\b{_CITE}\b", re.I)
-_NUMBERS = re.compile(r"\d+(?:\s*[,;–-]\s*\d+)*")
-_UNKNOWN = re.compile(r"\?+(?:\s*[,;]\s*(?:\?+|\d+))*|\d+(?:\s*[,;]\s*\d+)*\s*[,;]\s*\?+")
-_NO_KEY = re.compile(r"\s*(?:\?+|todo\W?\w*|xxx+|tbd|fixme|missing|placeholder|key|needed|\W*|cite|citation|refs?"
-                     r"|reference)\s*", re.I)
-_AT = re.compile(r"(?:^|(?<=[\s;,-]))@([\w?{}:.#$%&+<>~/-]*)")
 
 def _note(words: str) -> str | None:
     "What a note stands for: a citation, or nothing; None where it is no note."
@@ -211,10 +211,20 @@ def _note(words: str) -> str | None:
     if not found: return None
     return _OPEN if not found[1] or _WANTS.search(found[1]) else ""
 
+# %% ../nbs/04_text.ipynb #c030s1
+_NO_KEY = re.compile(r"\s*(?:\?+|todo\W?\w*|xxx+|tbd|fixme|missing|placeholder|key|needed|\W*|cite|citation|refs?"
+                     r"|reference)\s*", re.I)
+
 def _slot(keys: Iterable[str]) -> str:
     "The marker for a citation with these keys: open where one of them is none."
     keys = list(keys)
     return _OPEN if not keys or any(_NO_KEY.fullmatch(k) for k in keys) else _CLOSED
+
+# %% ../nbs/04_text.ipynb #c030s2
+_ASKED = re.compile(rf"{_CITE}(?:[ ](?:needed|required|missing|here))?[ ]?[?!.]*", re.I)  # [cite], (citation needed)
+_NUMBERS = re.compile(r"\d+(?:\s*[,;–-]\s*\d+)*")
+_UNKNOWN = re.compile(r"\?+(?:\s*[,;]\s*(?:\?+|\d+))*|\d+(?:\s*[,;]\s*\d+)*\s*[,;]\s*\?+")
+_AT = re.compile(r"(?:^|(?<=[\s;,-]))@([\w?{}:.#$%&+<>~/-]*)")
 
 def _square(match: re.Match[str]) -> str:
     "What square brackets stand for; themselves where they mark no citation."
@@ -226,17 +236,6 @@ def _square(match: re.Match[str]) -> str:
     return match[0] if note is None else note
 
 # %% ../nbs/04_text.ipynb #c033
-_TODO = re.compile(rf"(?<![\w\-'\"“‘])TODO\b(?![-\w'\"”’])(\s?:?\s?(?:please\s)?"
-                   rf"(?:(?:add|insert|find|put|check|needs?|get)\s)?(?:(?:a|the|some)\s)?"
-                   rf"{_CITE}\b(?:\s(?:here|needed|missing|for\sthis|this))?)?", re.X)
-_LISTED = re.compile(r"\s*(?:/|,|\band\b|\bor\b)?\s*(?:FIXME|XXX|HACK|lists?|comments?|items?|notes?|apps?"
-                     r"|applications?|tags?|files?|entr(?:y|ies)|tasks?"
-                     r"|annotations?|markers?|keywords?|statements?|management|tracking)\b", re.I)
-_DETERMINED = re.compile(r"\b(?:an?|the|this|that|these|those|each|every|any|no|our|my|your|their|its|self-admitted"
-                         r"|word|words|called)\s+\Z", re.I)
-_HOLLOW = re.compile(r"\((?:\s|[,;.]|\b(?:see|also|e\.g|i\.e|cf|and)\b|\[(?:CITATION|OTHERCIT)\])+\)")
-_GLUED = re.compile(r"(?<=[^\s(\[])(?=\[(?:CITATION|OTHERCIT)\])[\[]|(?<=CITATION)\](?=\w)|(?<=OTHERCIT)\](?=\w)")
-
 def _round(match: re.Match[str]) -> str:
     "What round brackets stand for; themselves where they mark no citation."
     inner = match[0][1:-1].strip()
@@ -245,12 +244,26 @@ def _round(match: re.Match[str]) -> str:
     note = _note(inner)
     return match[0] if note is None else note
 
+# %% ../nbs/04_text.ipynb #c033s1
+_TODO = re.compile(rf"(?<![\w\-'\"“‘])TODO\b(?![-\w'\"”’])(\s?:?\s?(?:please\s)?"
+                   rf"(?:(?:add|insert|find|put|check|needs?|get)\s)?(?:(?:a|the|some)\s)?"
+                   rf"{_CITE}\b(?:\s(?:here|needed|missing|for\sthis|this))?)?", re.X)
+_LISTED = re.compile(r"\s*(?:/|,|\band\b|\bor\b)?\s*(?:FIXME|XXX|HACK|lists?|comments?|items?|notes?|apps?"
+                     r"|applications?|tags?|files?|entr(?:y|ies)|tasks?"
+                     r"|annotations?|markers?|keywords?|statements?|management|tracking)\b", re.I)
+_DETERMINED = re.compile(r"\b(?:an?|the|this|that|these|those|each|every|any|no|our|my|your|their|its|self-admitted"
+                         r"|word|words|called)\s+\Z", re.I)
+
 def _todo(match: re.Match[str]) -> str:
     "What TODO stands for; itself in a text on to-do lists, and before a note that asks for no citation."
     text, end = match.string, match.end()
     if match[1]: return _OPEN
     if _LISTED.match(text, end) or _DETERMINED.search(text[max(0, match.start() - 20) : match.start()]): return match[0]
     return match[0] if text[end : end + 1] == ":" else _OPEN
+
+# %% ../nbs/04_text.ipynb #c033s2
+_HOLLOW = re.compile(r"\((?:\s|[,;.]|\b(?:see|also|e\.g|i\.e|cf|and)\b|\[(?:CITATION|OTHERCIT)\])+\)")
+_GLUED = re.compile(r"(?<=[^\s(\[])(?=\[(?:CITATION|OTHERCIT)\])[\[]|(?<=CITATION)\](?=\w)|(?<=OTHERCIT)\](?=\w)")
 
 def _markers(text: Traced) -> Traced:
     "A text with all its markers as [CITATION] or [OTHERCIT], each a word of its own."
@@ -299,9 +312,7 @@ def _environments(text: str, names: frozenset[str]) -> list[Edit]:
 
 # %% ../nbs/04_text.ipynb #c039
 _BRACE = re.compile(r"\\.|[{}]", re.S)
-_OPTION = re.compile(r"\[[^\[\]{}]{0,200}(?:\{[^{}]{0,80}\}[^\[\]{}]{0,80})?\]")
 _DEFINED = re.compile(r"\\[A-Za-z@]{1,40}")
-_SLOTS = re.compile(r"\[(?:CITATION|OTHERCIT|\?+|[\d\s,;–-]+)\]")
 
 def _braces(text: str) -> dict[int, int]:
     "Where each opening brace is closed."
@@ -311,12 +322,17 @@ def _braces(text: str) -> dict[int, int]:
         elif m[0] == "}" and begun: closes[begun.pop()] = m.start()
     return closes
 
+# %% ../nbs/04_text.ipynb #c039s1
+_OPTION = re.compile(r"\[[^\[\]{}]{0,200}(?:\{[^{}]{0,80}\}[^\[\]{}]{0,80})?\]")
+_SLOTS = re.compile(r"\[(?:CITATION|OTHERCIT|\?+|[\d\s,;–-]+)\]")
+
 def _option(text: str, at: int) -> int:
     "Where an argument in square brackets ends that begins at a place; the place itself where there is none."
     found = _OPTION.match(text, at)
     if not found or (_SLOTS.match(text, at) and text[found.end() : found.end() + 1] != "{"): return at
     return found.end()
 
+# %% ../nbs/04_text.ipynb #c039s2
 def _arguments(text: str, at: int, closes: dict[int, int]) -> tuple[list[tuple[int, int]], int]:
     "Where the arguments in braces stand that follow a place, without the braces, and where they end."
     found: list[tuple[int, int]] = []
@@ -330,10 +346,7 @@ def _arguments(text: str, at: int, closes: dict[int, int]) -> tuple[list[tuple[i
         else: return found, at
 
 # %% ../nbs/04_text.ipynb #c042
-_SHORT = 12  # characters of a formula that reads as a word
 _MATH = re.compile(r"\\[\s\S]|\$\$?|\n[ \t]*\n")
-_LONG = re.compile(r"[=<>|]|\\(?:[dt]?frac|sqrt|sum|prod|int|in|leq?|geq?|approx|arg|min|max|left|mid"
-                   r"|begin)(?![A-Za-z])")  # more than a name
 _MATHS_OWN = re.compile(r"\\[A-Za-z]|[\^_]")
 _WRITTEN = {"eg": "e.g.", "ie": "i.e.", "etal": "et al.", "etc": "etc.", "cf": "cf.", "wrt": "w.r.t.", "LaTeX": "LaTeX",
             "TeX": "TeX", "S": "§", "par": "\n\n",
@@ -346,6 +359,11 @@ def _symbols() -> dict[str, str]:
     known = ((m.macroname, getattr(m, "simplify_repl", None))
              for m in get_default_latex_context_db().iter_macro_specs())
     return {name: s for name, s in known if isinstance(s, str) and len(s) <= 3 and "<" not in s} | _WRITTEN
+
+# %% ../nbs/04_text.ipynb #c042s1
+_SHORT = 12  # characters of a formula that reads as a word
+_LONG = re.compile(r"[=<>|]|\\(?:[dt]?frac|sqrt|sum|prod|int|in|leq?|geq?|approx|arg|min|max|left|mid"
+                   r"|begin)(?![A-Za-z])")  # more than a name
 
 def _formula(inner: str) -> str:
     "A short formula as characters; nothing for a longer one."
@@ -363,6 +381,7 @@ def _is_formula(text: str, a: int, b: int, latex: bool, sure: bool) -> bool:
     if not inner or "\n" in inner or inner != inner.strip() or text[b + 1 : b + 2].isdigit(): return False
     return sure or bool(_MATHS_OWN.search(inner) and len(inner) <= 8 * _SHORT)
 
+# %% ../nbs/04_text.ipynb #c042ds1
 def _mathematics(text: Traced, latex: bool, sure: bool) -> Traced:
     "A text with its formulas as characters, or without them."
     edits: list[Edit] = []
@@ -466,9 +485,6 @@ def _command(name: str, text: str, at: int, closes: dict[int, int], headings: bo
     return _unknown(name, text, at, args, end)
 
 # %% ../nbs/04_text.ipynb #c050
-_TOKEN = re.compile(r"\\([A-Za-z@]+)\*?|\\([\s\S])|[{}~]|-{2,3}|``|''|(?<=\s)&(?=\s)")
-_PLAIN = {"{": "", "~": " ", "--": "–", "---": "—", "``": "“", "''": "”", "&": " "}
-_BREAK = re.compile(r"\*?[ ]?(?:\[\s*-?[\d.]{1,9}\s*[a-z]{2,3}\s*\])?")  # what may follow the end of a line
 _ACCENT = re.compile(r"""(?<!\\)\\(?:(['"`^~=.])[ ]?|([cvuHkbdr])(?:[ ]|(?=\{)))"""
                      r"(?:\{[ ]?\\?([A-Za-z])[ ]?\}|\\([ij])(?![A-Za-z])|([A-Za-z]))")
 _COMBINING = dict(zip("'\"`^~=.cvuHkbdr",
@@ -478,6 +494,11 @@ _COMBINING = dict(zip("'\"`^~=.cvuHkbdr",
 def _accented(m: re.Match[str]) -> str:
     "A letter with the accent that a command gives it."
     return unicodedata.normalize("NFC", (m[3] or m[4] or m[5]) + _COMBINING[m[1] or m[2]])
+
+# %% ../nbs/04_text.ipynb #c050s1
+_TOKEN = re.compile(r"\\([A-Za-z@]+)\*?|\\([\s\S])|[{}~]|-{2,3}|``|''|(?<=\s)&(?=\s)")
+_PLAIN = {"{": "", "~": " ", "--": "–", "---": "—", "``": "“", "''": "”", "&": " "}
+_BREAK = re.compile(r"\*?[ ]?(?:\[\s*-?[\d.]{1,9}\s*[a-z]{2,3}\s*\])?")  # what may follow the end of a line
 
 def _commands(text: Traced, headings: bool, own: dict[str, str]) -> Traced:
     "A text without commands and braces."
@@ -509,6 +530,7 @@ def _document(text: Traced) -> Traced:
     if end: edits.append((end.start(), len(text.text), " "))
     return text.edited(edits)
 
+# %% ../nbs/04_text.ipynb #c053s1
 def _never(text: str) -> list[Edit]:
     "Edits that remove what stands between \\iffalse and \\fi."
     begin, found = -1, list[tuple[int, int]]()
@@ -519,6 +541,7 @@ def _never(text: str) -> list[Edit]:
             begin = -1
     return _outer(found)
 
+# %% ../nbs/04_text.ipynb #c053s2
 def _read_latex(text: Traced, headings: bool, markdown: bool) -> Traced:
     "The prose of LaTeX; its citations as markers."
     text = text.edited(_environments(text.text, _CODE))
@@ -534,15 +557,17 @@ _MARKDOWN_SURE = r"(?m)\A\s{0,9}---[ \t]*$|^[ ]{0,3}(?:#{1,6}[ \t]+\S|`{3}|~{3}|
 _BESIDE_LATEX = re.compile(_MARKDOWN_SURE)  # what is Markdown in LaTeX, too
 _MARKDOWN = re.compile(_MARKDOWN_SURE + r"|^[ ]{0,3}\||\[\^|\*\*\S|(?<![\w@\\./])@[A-Za-z][\w:-]{0,40}(?:19|20)\d\d"
                        r"|(?<!`)`[^`\n]{1,80}`(?!`)|^[ \t]*[-*+][ ]+\S[^\n]*\n+[ \t]*[-*+][ ]+\S")
-_FRONT = re.compile(r"\A\s{0,9}---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
-_FRONT_TITLE = re.compile(r"(?m)^title[ \t]*:[ \t]*[\"']?([^\n]*[^\n\"'. \t])")
-_FENCE = re.compile(r"[ \t]{0,9}(`{3,}|~{3,})")
 _POINT = re.compile(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+|(?:>[ \t]?)+)")
 
 def _bounds(text: str) -> list[tuple[int, int]]:
     "Where the lines of a text begin and end, their line breaks included."
     ends = [m.end() for m in re.finditer(r"\n|(?<=[^\n])\Z", text)]
     return list(zip([0, *ends], ends, strict=False))
+
+# %% ../nbs/04_text.ipynb #c056s1
+_FRONT = re.compile(r"\A\s{0,9}---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
+_FRONT_TITLE = re.compile(r"(?m)^title[ \t]*:[ \t]*[\"']?([^\n]*[^\n\"'. \t])")
+_FENCE = re.compile(r"[ \t]{0,9}(`{3,}|~{3,})")
 
 def _front_and_code(text: str) -> list[Edit]:
     "Edits that remove the front matter except its title, and blocks of code."
@@ -564,6 +589,7 @@ def _front_and_code(text: str) -> list[Edit]:
 
 # %% ../nbs/04_text.ipynb #c058
 def _is_rule(line: str) -> bool: return len(line) >= 3 and line[0] in "-=*_" and not line.strip(line[0] + " ")
+
 def _is_ruled(line: str) -> bool: return "|" in line and "--" in line and not line.strip("|:-+ ")
 
 _DEFINITION = re.compile(r"\[\^?[^\[\]]{1,80}\]:[ ]|\([\w:.-]{1,80}\)=\Z")  # of a link, a note, a place
@@ -577,6 +603,7 @@ def _line(line: str, headings: bool) -> str | None:
         return f"\n{title}{'' if title[-1:] in '.?!' else '.'}\n\n" if headings else "\n"
     return None
 
+# %% ../nbs/04_text.ipynb #c058s1
 def _blocks(text: str, headings: bool) -> list[Edit]:
     "Edits that remove headings, tables, rules and definitions, and set the points of a list apart."
     edits: list[Edit] = []
@@ -593,22 +620,16 @@ def _blocks(text: str, headings: bool) -> list[Edit]:
     return edits
 
 # %% ../nbs/04_text.ipynb #c061
-_TARGET = r"\([^()\s]{0,1000}(?:\([^()\s]{0,200}\)[^()\s]{0,200})?(?:[ ]+[\"'][^\"'\n]{0,200}[\"'])?\)"
-_IMAGE = re.compile(rf"!\[(?:[^\[\]\n]|\[[^\[\]\n]{{0,200}}\]){{0,500}}\]{_TARGET}(?:\{{[^{{}}\n]{{0,200}}\}})?")
-_LINK = re.compile(rf"\[([^\[\]\n]{{1,500}})\](?:{_TARGET}|\[[^\[\]\n]{{0,100}}\])")
 _ROLE = re.compile(r"\{([a-z]{1,12})(?::[a-z]{1,12})?\}`([^`\n]{0,300})`")
-_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,60}\]|\^\[[^\[\]\n]{0,500}\]")
-_MARKED_CODE = re.compile(r"(?<!`)`(?!r )([^`\n]{1,200})`(?!`)")
-_RESULT = re.compile(r"(?<!`)`(?:r|\{\w+\}) [^`\n]{1,200}`")  # computed when the page is made
-_ATTRIBUTES = re.compile(r"\{(?:[#.][^{}\n]{0,200})\}")
-_STRONG = (re.compile(r"(?<![\w*\\])(\*{1,2})(?=[^\s*])([^*\n]{1,300})(?<=\S)\1(?!\*)"),
-           re.compile(r"(?<![\w\\])(_{1,2})(?=[^\s_])([^_\n]{1,300})(?<=\S)\1(?!\w)"))
-_KEY = re.compile(r"(?<![\w@\\./:-])-?@\{?([A-Za-z](?:[\w:.#$%&+?<>~/-]{0,80}\w)?)\}?")
 
 def _role(match: re.Match[str]) -> str:
     "What a role of Jupyter Book leaves behind."
     if match[1] == "cite": return _slot(match[2].split(","))
     return _CLOSED if match[1] in ("ref", "numref", "eq", "doc") else match[2].partition("<")[0]
+
+# %% ../nbs/04_text.ipynb #c061s1
+_TARGET = r"\([^()\s]{0,1000}(?:\([^()\s]{0,200}\)[^()\s]{0,200})?(?:[ ]+[\"'][^\"'\n]{0,200}[\"'])?\)"
+_LINK = re.compile(rf"\[([^\[\]\n]{{1,500}})\](?:{_TARGET}|\[[^\[\]\n]{{0,100}}\])")
 
 def _linked(match: re.Match[str]) -> str:
     "The words of a link; a number in brackets is a citation that leads to its entry."
@@ -618,6 +639,16 @@ def _linked(match: re.Match[str]) -> str:
 def _square_marks(bracketed: str) -> bool:
     "Whether something in brackets marks a citation."
     return bool(MARKER.fullmatch(bracketed)) or _SQUARE.sub(_square, bracketed) != bracketed
+
+# %% ../nbs/04_text.ipynb #c061s2
+_IMAGE = re.compile(rf"!\[(?:[^\[\]\n]|\[[^\[\]\n]{{0,200}}\]){{0,500}}\]{_TARGET}(?:\{{[^{{}}\n]{{0,200}}\}})?")
+_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,60}\]|\^\[[^\[\]\n]{0,500}\]")
+_MARKED_CODE = re.compile(r"(?<!`)`(?!r )([^`\n]{1,200})`(?!`)")
+_RESULT = re.compile(r"(?<!`)`(?:r|\{\w+\}) [^`\n]{1,200}`")  # computed when the page is made
+_ATTRIBUTES = re.compile(r"\{(?:[#.][^{}\n]{0,200})\}")
+_STRONG = (re.compile(r"(?<![\w*\\])(\*{1,2})(?=[^\s*])([^*\n]{1,300})(?<=\S)\1(?!\*)"),
+           re.compile(r"(?<![\w\\])(_{1,2})(?=[^\s_])([^_\n]{1,300})(?<=\S)\1(?!\w)"))
+_KEY = re.compile(r"(?<![\w@\\./:-])-?@\{?([A-Za-z](?:[\w:.#$%&+?<>~/-]{0,80}\w)?)\}?")
 
 def _read_markdown(text: Traced, headings: bool) -> Traced:
     "The prose of Markdown; its citations as markers."
@@ -670,10 +701,7 @@ der""",
 }.items()}
 
 # %% ../nbs/04_text.ipynb #c066
-_LETTERS = re.compile(r"[^\W\d_]+")
-_READ = 4_000  # characters that are looked at
 _CJK = 3  # Latin letters that a Chinese, Japanese or Korean character weighs
-_OWN_SHARE = .12  # least share of small words by which a language other than English is named
 _ALPHABETS = (("ja", "\u3040-\u30ff"), ("ko", "\u1100-\u11ff\uac00-\ud7af"), ("zh", "\u3400-\u9fff\uf900-\ufaff"),
               ("ru", "\u0400-\u04ff"),
               ("ar", "\u0600-\u06ff"), ("el", "\u0370-\u03ff\u1f00-\u1fff"), ("he", "\u0590-\u05ff"),
@@ -690,6 +718,11 @@ def _by_alphabet(text: str) -> str:
     if not weight[code] or weight[code] <= len(re.findall("[A-Za-z\u00c0-\u024f]", text)): return ""
     other, letters = _TURNS.get(code, ("", ""))
     return other if other and any(c in text.lower() for c in letters) else code
+
+# %% ../nbs/04_text.ipynb #c066s1
+_LETTERS = re.compile(r"[^\W\d_]+")
+_READ = 4_000  # characters that are looked at
+_OWN_SHARE = .12  # least share of small words by which a language other than English is named
 
 def language_of(text: str,  # prose
                 ) -> str:  # ISO 639-1 code; "" where nothing says so
@@ -712,7 +745,6 @@ _LATE = re.compile(r"(?:\[(?:CITATION|OTHERCIT)\][\s,;]*)+(?=[A-Z0-9\"'(“‘]|
 _GOES_ON = re.compile(r"(?:\b(?:p|pp|tab|ref|refs|alg|thm|ch|vol|app|def|inc|ph\.d|u\.s|al)|\b[A-Z]\.[A-Z])\.\Z",
                       re.I)  # no end of a sentence
 _ENDING = 12  # characters that are looked at for one
-
 Pieces = list[tuple[int, int]]  # where parts of a text begin and end
 
 def _cut(text: str) -> Pieces:
@@ -738,6 +770,7 @@ def _says(text: str) -> int:
     "How many words of content a text has."
     return sum(w.lower() not in FUNCTION_WORDS["en"] and len(w) > 1 for w in _LETTERS.findall(clean(text)))
 
+# %% ../nbs/04_text.ipynb #c069bs1
 def _joined(text: str, pieces: Pieces) -> Pieces:
     "Sentences joined to their neighbours, so that each says enough, and so that they are few enough."
     out: Pieces = []
@@ -763,6 +796,7 @@ def _prose(text: str, headings: bool) -> Traced:
     traced = _read_latex(traced, headings, markdown) if latex else _mathematics(traced, latex=False, sure=markdown)
     return _markers(traced)
 
+# %% ../nbs/04_text.ipynb #c072s1
 def prepare(text: str,  # a claim, a paragraph or a draft: plain, LaTeX or Markdown
             ) -> MarkedText:
     "Read a text once, for all agents."

@@ -28,27 +28,31 @@ class Price(NamedTuple):
     output: float
     known: bool = True
 
-PRICES_OF = "2025-06-03"
+PRICES_OF = "2025-06-03"  # the day on which OpenAI's list was read
 PRICES: dict[str, Price] = {
     "gpt-4o-mini": Price(.15, .60), "gpt-4o": Price(2.50, 10.00),
     "gpt-4.1-nano": Price(.10, .40), "gpt-4.1-mini": Price(.40, 1.60), "gpt-4.1": Price(2.00, 8.00),
 }
-_UNKNOWN = Price(10.00, 40.00, known=False)  # what the budget counts where no price is known
+_UNKNOWN = Price(10.00, 40.00, known=False)  # what the budget assumes where no price is known
 
+# %% ../../nbs/51_spending.ipynb #c012b
 def price_of(settings: Settings,
              ) -> Price:
     "The price of the model that is asked."
-    if settings.llm_price_input is not None and settings.llm_price_output is not None: return Price(settings.llm_price_input, settings.llm_price_output)
+    if settings.llm_price_input is not None and settings.llm_price_output is not None:
+        return Price(settings.llm_price_input, settings.llm_price_output)
     if settings.llm_base_url != OPENAI_URL: return _UNKNOWN
     return PRICES.get(re.sub(r"-\d{4}-\d{2}-\d{2}$", "", settings.llm_model or ""), _UNKNOWN)
 
+# %% ../../nbs/51_spending.ipynb #c013d
 _MARGIN = 64  # tokens that a service may add to a prompt for its own purposes
 
 def most_tokens(request: Mapping[str, Any],  # what is sent
                 ) -> tuple[int, int]:  # tokens read and written at most
     "The most tokens a request can take: none is shorter than one byte."
     sent = {name: value for name, value in request.items() if name in ("messages", "response_format", "tools")}
-    return len(json.dumps(sent, ensure_ascii=False).encode()) + _MARGIN, int(request.get("max_tokens") or request["max_completion_tokens"])
+    read = len(json.dumps(sent, ensure_ascii=False).encode()) + _MARGIN
+    return read, int(request.get("max_tokens") or request["max_completion_tokens"])
 
 def cost_of(price: Price,
             read: int,  # tokens
@@ -67,35 +71,49 @@ class Prompt:
     form: "type[BaseModel] | None" = None  # what the answer must be; None: any text
     max_tokens: int = 500  # longest answer
 
+# %% ../../nbs/51_spending.ipynb #c015b
 @dataclass(frozen=True)
 class Call:
-    "What was done for one question."
+    "What was done for one prompt."
     agent: str
     seconds: float = 0.0
     requests: int = 0  # sent, retries included
     input_tokens: int = 0  # as the service reports them
     output_tokens: int = 0
     cost: float | None = 0.0  # US dollars; None: the price is unknown
-    estimated: bool = False  # a request came to no end: the most it can have cost is counted
+    estimated: bool = False  # the end of a request is unknown: the most it can have cost is counted
     cached: bool = False
     failure: str = ""  # kind of the error
 
 @dataclass(frozen=True)
 class Completion:
-    "What came of a question."
+    "What a language model answers to a prompt."
     value: Any  # of the form asked for; None where there is an error
     error: CiterecError | None
     call: Call
 
+# %% ../../nbs/51_spending.ipynb #c015d
 def total(calls: Sequence[Call],
           ) -> dict[str, Any]:
     "Usage and cost of several calls together."
     costs = [c.cost for c in calls]
+    cost = None if None in costs else round(sum(c for c in costs if c is not None), 9)
     return {"calls": len(calls), "cached": sum(c.cached for c in calls), "requests": sum(c.requests for c in calls),
             "input_tokens": sum(c.input_tokens for c in calls), "output_tokens": sum(c.output_tokens for c in calls),
-            "cost": None if None in costs else round(sum(c for c in costs if c is not None), 9), "estimated": any(c.estimated for c in calls)}
+            "cost": cost, "estimated": any(c.estimated for c in calls)}
 
 # %% ../../nbs/51_spending.ipynb #c018
+def _opened(path: str) -> sqlite3.Connection:
+    "The database of answers, made where it is missing; readable by its owner only."
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    db = sqlite3.connect(path, timeout=1)
+    db.execute("CREATE TABLE IF NOT EXISTS answers "
+               "(fingerprint TEXT PRIMARY KEY, model TEXT NOT NULL, answer TEXT NOT NULL)")
+    return db
+
+# %% ../../nbs/51_spending.ipynb #c018b
 _KEPT = 10_000  # answers; the oldest go first
 _CACHE_ERRORS = (sqlite3.Error, OSError)
 
@@ -109,20 +127,12 @@ class AnswerCache:
             path = str(user_cache_path("citerec") / "answers.db")
         self.path = None if path == "off" else path
 
-    def _open(self) -> sqlite3.Connection:
-        assert self.path
-        if not os.path.exists(self.path):
-            os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
-            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))
-        db = sqlite3.connect(self.path, timeout=1)
-        db.execute("CREATE TABLE IF NOT EXISTS answers (fingerprint TEXT PRIMARY KEY, model TEXT NOT NULL, answer TEXT NOT NULL)")
-        return db
-
     def get(self, fingerprint: str) -> str | None:
         "The answer kept under a fingerprint; None where there is none, or no usable file."
         if not self.path: return None
         try:
-            with closing(self._open()) as db: row = db.execute("SELECT answer FROM answers WHERE fingerprint = ?", (fingerprint,)).fetchone()
+            with closing(_opened(self.path)) as db:
+                row = db.execute("SELECT answer FROM answers WHERE fingerprint = ?", (fingerprint,)).fetchone()
             return str(row[0]) if row else None
         except _CACHE_ERRORS: return None
 
@@ -130,7 +140,7 @@ class AnswerCache:
         "Keep an answer."
         if not self.path: return
         try:
-            with closing(self._open()) as db, db:
+            with closing(_opened(self.path)) as db, db:
                 db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (fingerprint, model, answer))
                 db.execute("DELETE FROM answers WHERE rowid <= (SELECT max(rowid) FROM answers) - ?", (_KEPT,))
         except _CACHE_ERRORS: pass

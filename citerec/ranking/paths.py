@@ -13,37 +13,56 @@ import numpy as np
 from ..data.corpus import Corpus
 from ..schema import CitationPath, Evidence, Relation
 
-# %% ../../nbs/46_paths.ipynb #c024
+# %% ../../nbs/46_paths.ipynb #c023a
 NEIGHBOURS = 50  # papers nearest in meaning that are asked what they cite
-_NAMED = 3  # of them that are named
 
-def wider_paths(corpus: Corpus,
-                evidence: Evidence,
-                places: Sequence[int],  # of candidates in the evidence
-                ) -> list[tuple[CitationPath, ...]]:  # one tuple a candidate
-    "What similar papers and similar citing sentences say about candidates."
+def _nearest_voters(evidence: Evidence) -> np.ndarray:
+    "Rows of the voters that are nearest in meaning, nearest first."
     near = evidence.nearness[:, 0]
-    voters = evidence.voters[np.argsort(-near, kind="stable")[: min(NEIGHBOURS, np.count_nonzero(near))]]
-    votes = corpus.graph.references[voters].tocsc() if len(voters) else None
-    rows = [int(evidence.rows[i]) for i in places]
-    by = [np.sort(votes.indices[votes.indptr[row] : votes.indptr[row + 1]]) if votes is not None else np.zeros(0, dtype=int) for row in rows]
-    named = [[int(voters[i]) for i in found[:_NAMED]] if len(found) > 1 else [] for found in by]
-    said = _sentences(corpus, evidence, places)
-    briefs = corpus.briefs([corpus.ids[r] for r in sorted({r for via in named for r in via})])
-    out = []
-    for i, place in enumerate(places):
-        ids = tuple(corpus.ids[r] for r in named[i])
-        paths = [CitationPath(relation=Relation.neighbour, via_ids=ids, via_titles=tuple(briefs[p][0] for p in ids), count=len(by[i]), of=len(voters))] if ids else []
-        if place in said: paths.append(said[place])
-        out.append(tuple(paths))
-    return out
+    return evidence.voters[np.argsort(-near, kind="stable")[: min(NEIGHBOURS, np.count_nonzero(near))]]
 
+def _cited_by(corpus: Corpus,
+              voters: np.ndarray,  # rows
+              rows: Sequence[int],  # of candidates
+              ) -> list[np.ndarray]:  # places among the voters, ascending, for each candidate
+    "Which voters cite each candidate."
+    if not len(voters): return [np.zeros(0, dtype=int) for _ in rows]
+    votes = corpus.graph.references[voters].tocsc()
+    return [np.sort(votes.indices[votes.indptr[row] : votes.indptr[row + 1]]) for row in rows]
+
+# %% ../../nbs/46_paths.ipynb #c023d
 def _sentences(corpus: Corpus, evidence: Evidence, places: Sequence[int]) -> dict[int, CitationPath]:
     "The path through the most similar citing sentence, for those candidates that have one."
     wanted = {int(evidence.sentences[i]): i for i in places if evidence.sentences[i] >= 0 and evidence.similar[i] > 0}
     contexts = corpus.contexts_at(list(wanted))
     known = [c.citing_id for c in contexts.values() if c.citing_id in corpus.columns.row_of]
     titles = {paper_id: brief[0] for paper_id, brief in corpus.briefs(known).items()}
-    return {i: CitationPath(relation=Relation.context, via_ids=(contexts[at].citing_id,) if contexts[at].citing_id in titles else (),
-                            via_titles=(titles[contexts[at].citing_id],) if contexts[at].citing_id in titles else (),
-                            count=int(evidence.similar[i]), of=len(corpus), sentence=contexts[at].text) for at, i in wanted.items()}
+    paths = {}
+    for at, i in wanted.items():
+        citing = contexts[at].citing_id
+        ids = (citing,) if citing in titles else ()
+        paths[i] = CitationPath(relation=Relation.context, via_ids=ids, via_titles=tuple(titles[p] for p in ids),
+                                count=int(evidence.similar[i]), of=len(corpus), sentence=contexts[at].text)
+    return paths
+
+# %% ../../nbs/46_paths.ipynb #c024a
+_NAMED = 3  # citing papers that are named
+_LEAST = 2  # citing papers that make a path
+
+def wider_paths(corpus: Corpus,
+                evidence: Evidence,
+                places: Sequence[int],  # of candidates in the evidence
+                ) -> list[tuple[CitationPath, ...]]:  # one tuple a candidate
+    "What similar papers and similar citing sentences say about candidates."
+    voters, said = _nearest_voters(evidence), _sentences(corpus, evidence, places)
+    by = _cited_by(corpus, voters, [int(evidence.rows[i]) for i in places])
+    named = [[int(voters[i]) for i in citing[:_NAMED]] if len(citing) >= _LEAST else [] for citing in by]
+    briefs = corpus.briefs([corpus.ids[r] for r in sorted({r for via in named for r in via})])
+    out = []
+    for place, citing, via in zip(places, by, named, strict=True):
+        ids = tuple(corpus.ids[r] for r in via)
+        paths = [CitationPath(relation=Relation.neighbour, via_ids=ids, via_titles=tuple(briefs[p][0] for p in ids),
+                              count=len(citing), of=len(voters))] if ids else []
+        if place in said: paths.append(said[place])
+        out.append(tuple(paths))
+    return out

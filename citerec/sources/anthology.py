@@ -32,19 +32,28 @@ _ID = re.compile(rf"(?<![\w.])({_NEW}|{_OLD})(?:v\d+)?(?![\w])")
 
 def acl_paper_id(text: str,  # an Anthology id, or a link or DOI that holds one
                  ) -> str | None:  # "acl:2023.acl-long.1"; None where there is none
-    "The id under which a paper of the Anthology stands in a corpus."
-    found = _ID.search(text)
-    return f"acl:{found[1]}" if found else None
+    "The id of a paper of the Anthology in a corpus."
+    match = _ID.search(text)
+    return f"acl:{match[1]}" if match else None
 
-# %% ../../nbs/22_anthology.ipynb #c008
-_TWO_DIGITS = re.compile(r"W\d\d|C69|D19")  # collections whose volumes have two digits and their papers two
+# %% ../../nbs/22_anthology.ipynb #c005a
+_TWO_DIGITS = re.compile(r"W\d\d|C69|D19")  # collections whose volumes have two digits, and their papers two
+_WORKSHOPS = 5  # first volume of D19 with two digits: its workshops
 
 def _full_id(collection: str, volume: str, number: str) -> str:
     "The id that is quoted, from its parts."
     if collection[0].isdigit(): return f"{collection}-{volume}.{number}"
-    two = _TWO_DIGITS.fullmatch(collection) and (collection != "D19" or int(volume) >= 5)
+    two = _TWO_DIGITS.fullmatch(collection) and (collection != "D19" or int(volume) >= _WORKSHOPS)
     return f"{collection}-{int(volume):02d}{int(number):02d}" if two else f"{collection}-{int(volume)}{int(number):03d}"
 
+# %% ../../nbs/22_anthology.ipynb #d1
+def _year(collection: str) -> int | None:
+    "The year in the name of a collection: 2023.acl, or W04; None where there is none."
+    if match := re.match(r"(\d{4})\.", collection): return int(match[1])
+    match = re.match(r"[A-Z](\d\d)$", collection)
+    return (1900 if int(match[1]) > 50 else 2000) + int(match[1]) if match else None
+
+# %% ../../nbs/22_anthology.ipynb #c008
 @dataclass(frozen=True)
 class _Entry:
     "What is read of a paper, by the package or directly."
@@ -54,64 +63,125 @@ class _Entry:
     authors: tuple[str, ...]
     year: str
     doi: str | None
-    venues: frozenset[str]
+    venues: frozenset[str]  # in small letters
     booktitle: str
-    deleted: bool
+    deleted: bool  # retracted or removed
 
 def _text(element: Any, path: str) -> str:
-    "The words of a part of an entry."
-    found = element.find(path) if element is not None else None
-    return " ".join("".join(found.itertext()).split()) if found is not None else ""
+    "The words of a part of an entry; \"\" where there is none."
+    part = element.find(path) if element is not None else None
+    return " ".join("".join(part.itertext()).split()) if part is not None else ""
 
+# %% ../../nbs/22_anthology.ipynb #c008a
+def _entry(collection: str, volume: ElementTree.Element, paper: ElementTree.Element) -> _Entry:
+    "One paper of a volume."
+    meta = volume.find("meta")
+    venues = (v.text.strip().lower() for v in (meta.iterfind("venue") if meta is not None else ()) if v.text)
+    authors = (" ".join(filter(None, [_text(a, "first"), _text(a, "last")])) for a in paper.iterfind("author"))
+    return _Entry(full_id=_full_id(collection, volume.get("id") or "", paper.get("id") or ""),
+                  title=_text(paper, "title"), abstract=_text(paper, "abstract"), authors=tuple(authors),
+                  year=_text(meta, "year"), doi=_text(paper, "doi") or None, venues=frozenset(venues),
+                  booktitle=_text(meta, "booktitle"),
+                  deleted=any(paper.find(tag) is not None for tag in ("retracted", "removed")))
+
+# %% ../../nbs/22_anthology.ipynb #d2
 def _read_directly(path: Path) -> list[_Entry]:
     "The papers of one file."
-    entries = []
     root = ElementTree.parse(path).getroot()
-    for volume in root.iterfind("volume"):
-        meta = volume.find("meta")
-        venues = frozenset(v.text.strip().lower() for v in (meta.iterfind("venue") if meta is not None else ()) if v.text)
-        for paper in volume.iterfind("paper"):
-            authors = tuple(" ".join(filter(None, [_text(a, "first"), _text(a, "last")])) for a in paper.iterfind("author"))
-            entries.append(_Entry(_full_id(root.get("id") or path.stem, volume.get("id") or "", paper.get("id") or ""), _text(paper, "title"), _text(paper, "abstract"),
-                                  authors, _text(meta, "year"), _text(paper, "doi") or None, venues, _text(meta, "booktitle"),
-                                  any(paper.find(tag) is not None for tag in ("retracted", "removed"))))
-    return entries
+    collection = root.get("id") or path.stem
+    volumes = root.iterfind("volume")
+    return [_entry(collection, volume, paper) for volume in volumes for paper in volume.iterfind("paper")]
 
-def _read_by_package(collection: Any) -> list[_Entry]:
-    "The papers of one collection of the package."
-    collection.load()
-    entries = [_Entry(p.full_id, p.title.as_text() if p.title else "", p.abstract.as_text() if p.abstract else "", tuple(a.name.as_first_last() for a in p.authors), str(p.year),
-                      p.doi, frozenset(v.lower() for v in p.parent.venue_ids), p.parent.title.as_text() if p.parent.title else "", p.is_deleted)
-               for p in collection.papers() if not p.is_frontmatter]
-    collection.data.clear()  # the package would keep everything it has read
-    return entries
-
+# %% ../../nbs/22_anthology.ipynb #c008b
 def _package(folder: Path) -> dict[str, Any]:
-    "The collections of the package by name; none where it is not installed or refuses the folder."
+    "The collections of the package by name; empty where it is not installed or refuses the folder."
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # the package imports a git client, which is not needed here
     try:
         from acl_anthology import Anthology
         logging.getLogger("acl_anthology").setLevel(logging.CRITICAL)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the folder is newer or older than the package is dealt with
+            warnings.simplefilter("ignore")  # a folder that is newer or older than the package is read directly
             anthology = Anthology(folder, verbose=False)
             anthology.collections.load()
             return dict(anthology.collections)
     except (ImportError, OSError): return {}
 
+# %% ../../nbs/22_anthology.ipynb #d3
+def _read_by_package(collection: Any) -> list[_Entry]:
+    "The papers of one collection of the package."
+    def text(markup: Any) -> str: return markup.as_text() if markup else ""
+    collection.load()
+    entries = [_Entry(full_id=p.full_id, title=text(p.title), abstract=text(p.abstract),
+                      authors=tuple(a.name.as_first_last() for a in p.authors), year=str(p.year), doi=p.doi,
+                      venues=frozenset(v.lower() for v in p.parent.venue_ids),
+                      booktitle=text(p.parent.title), deleted=p.is_deleted)
+               for p in collection.papers() if not p.is_frontmatter]
+    collection.data.clear()
+    return entries
+
+# %% ../../nbs/22_anthology.ipynb #c008c
 def _read_file(path: Path, collection: Any) -> list[_Entry]:
-    "The papers of one file; raises what the direct way raises."
+    "The papers of one file, by the package if it can; raises what reading directly raises."
     with path.open("rb") as f:
-        if b"<!DOCTYPE" in f.read(2000): raise ValueError("it declares a document type, which the Anthology's files never do")
+        if b"<!DOCTYPE" in f.read(2000):
+            raise ValueError("it declares a document type, which the Anthology's files never do")
     if collection is not None:
         try: return _read_by_package(collection)
-        except Exception: pass  # a form that the package does not know: read directly
+        except Exception: pass  # a form that the package does not know
     return _read_directly(path)
 
 # %% ../../nbs/22_anthology.ipynb #c010
+def _to_paper(entry: _Entry) -> Paper | None:
+    "The paper of an entry; None where it has no title."
+    doi = find_doi(entry.doi)
+    return make_paper(
+        paper_id=f"acl:{entry.full_id}", title=plain_text(entry.title), abstract=plain_text(entry.abstract),
+        year=clean_year(entry.year), authors=tuple(a for author in entry.authors if (a := plain_text(author))),
+        venue=plain_text(entry.booktitle) or None, source="acl",
+        doi=None if normal_arxiv_id(doi) else doi, arxiv_id=normal_arxiv_id(doi))
+
+# %% ../../nbs/22_anthology.ipynb #c010a
+@dataclass(frozen=True)
+class _Choice:
+    "Which papers are wanted."
+    venues: tuple[str, ...] = ()  # in small letters; empty: all
+    years: tuple[int, int] | None = None  # first and last year; None: all
+    abstracts_only: bool = False  # leave papers without abstract out
+
+    def in_years(self, year: int | None) -> bool:
+        "Whether a year is chosen; an unknown year is."
+        return not self.years or not year or self.years[0] <= year <= self.years[1]
+
+    def judge(self, entry: _Entry) -> tuple[Paper | None, str]:
+        "The paper of an entry if it is wanted, and why it is left out; \"\" where it is not left out but not chosen."
+        if self.venues and not entry.venues & set(self.venues): return None, ""
+        if entry.deleted: return None, "retracted or removed"
+        paper = _to_paper(entry)
+        if paper is None: return None, "no title"
+        if not self.in_years(paper.year): return None, ""
+        return (None, "no abstract") if self.abstracts_only and not paper.abstract else (paper, "")
+
+# %% ../../nbs/22_anthology.ipynb #c010c
+def _data_files(folder: Path) -> tuple[Path, list[Path]]:
+    "The data folder and its files; raises `InputError` where there are none."
+    data = next((f for f in (folder, folder / "data") if (f / "xml").is_dir()), folder)
+    files = sorted(data.glob("xml/*.xml"))
+    if files: return data, files
+    raise InputError(f"{folder} holds no data of the ACL Anthology.",
+                     "Name a copy of it: git clone --depth 1 https://github.com/acl-org/acl-anthology")
+
+# %% ../../nbs/22_anthology.ipynb #d4
+def _read_all(files: Sequence[Path], collections: dict[str, Any], progress: bool) -> dict[Path, list[_Entry] | str]:
+    "The papers of each file, or why it cannot be read."
+    entries: dict[Path, list[_Entry] | str] = {}
+    for path in tqdm(files, desc="Anthology", unit="file", disable=not progress):
+        try: entries[path] = _read_file(path, collections.get(path.stem))
+        except (ValueError, OSError, ElementTree.ParseError) as e: entries[path] = " ".join(str(e).split())[:120]
+    return entries
+
+# %% ../../nbs/22_anthology.ipynb #c010b
 class AnthologySource(Source):
     "Papers of the ACL Anthology from a copy of its data folder."
-
     def __init__(self,
                  folder: str | Path,  # the Anthology's repository, or its folder `data`
                  venues: Sequence[str] = (),  # only papers of these venues, "acl", "emnlp" …; empty: all
@@ -119,61 +189,39 @@ class AnthologySource(Source):
                  abstracts_only: bool = False,  # leave papers without abstract out
                  progress: bool = False,  # show a progress bar
                  ):
-        folder = Path(folder)
-        self.folder = next((f for f in (folder, folder / "data") if (f / "xml").is_dir()), folder)
-        self._files = sorted(self.folder.glob("xml/*.xml"))
-        if not self._files:
-            raise InputError(f"{folder} holds no data of the ACL Anthology.",
-                             "Name a copy of it: git clone --depth 1 https://github.com/acl-org/acl-anthology")
-        self.venues, self.years, self.abstracts_only, self._progress = tuple(v.lower() for v in venues), years, abstracts_only, progress
+        self.folder, self._files = _data_files(Path(folder))
+        self.venues, self.years, self.abstracts_only = tuple(v.lower() for v in venues), years, abstracts_only
+        self._progress = progress
         self.name = f"acl:{','.join(self.venues) or 'all'}" + (f" {years[0]}-{years[1]}" if years else "")
-        self.left_out: dict[str, int] = {}  # papers left out, by reason; of the last pass over `papers()`
+        self.left_out: dict[str, int] = {}  # reason -> papers left out; of the last pass over `papers()`
         self.unread: list[str] = []  # files that cannot be read, with the reason
+
+    @property
+    def _choice(self) -> _Choice: return _Choice(self.venues, self.years, self.abstracts_only)
 
     @cached_property
     def _entries(self) -> dict[Path, list[_Entry] | str]:
-        "The papers of each file of these years, or why it cannot be read; read once, since a build goes over them several times."
-        collections = _package(self.folder)
-        found: dict[Path, list[_Entry] | str] = {}
-        for path in tqdm(self._files, desc="Anthology", unit="file", disable=not self._progress):
-            year = _year(path.stem)
-            if self.years and year and not self.years[0] <= year <= self.years[1]: continue
-            try: found[path] = _read_file(path, collections.get(path.stem))
-            except (ValueError, OSError, ElementTree.ParseError) as e: found[path] = " ".join(str(e).split())[:120]
-        return found
+        files = [f for f in self._files if self._choice.in_years(_year(f.stem))]
+        return _read_all(files, _package(self.folder), self._progress)
 
     def papers(self) -> Iterator[Paper]:
         "The papers, ordered by file and volume."
-        self.left_out, self.unread = {}, []
-        def leave_out(reason: str) -> None: self.left_out[reason] = self.left_out.get(reason, 0) + 1
+        self.left_out, self.unread, choice = {}, [], self._choice
         for path, entries in self._entries.items():
             if isinstance(entries, str): self.unread.append(f"{path.name} ({entries})")
             for entry in entries if isinstance(entries, list) else []:
-                if self.venues and not entry.venues & set(self.venues): continue
-                if entry.deleted:
-                    leave_out("retracted or removed")
-                    continue
-                doi = find_doi(entry.doi)
-                found = make_paper(paper_id=f"acl:{entry.full_id}", title=plain_text(entry.title), abstract=plain_text(entry.abstract), year=clean_year(entry.year),
-                                   authors=tuple(a for author in entry.authors if (a := plain_text(author))), venue=plain_text(entry.booktitle) or None, source="acl",
-                                   doi=None if normal_arxiv_id(doi) else doi, arxiv_id=normal_arxiv_id(doi))
-                if found is None: leave_out("no title")
-                elif self.years and found.year and not self.years[0] <= found.year <= self.years[1]: continue
-                elif self.abstracts_only and not found.abstract: leave_out("no abstract")
-                else: yield found
+                paper, reason = choice.judge(entry)
+                if reason: self.left_out[reason] = self.left_out.get(reason, 0) + 1
+                if paper: yield paper
 
     def check(self) -> None:
         "Read everything once; raises `InputError` where no paper is left."
-        if not any(True for _ in self.papers()):
-            why = f" ({self.unread[0]})" if self.unread else ""
-            raise InputError(f"There is no paper for {self.name} in {self.folder}{why}.", "Choose other venues or years, or fetch the data again.")
+        if any(True for _ in self.papers()): return
+        why = f" ({self.unread[0]})" if self.unread else ""
+        raise InputError(f"There is no paper for {self.name} in {self.folder}{why}.",
+                         "Choose other venues or years, or fetch the data again.")
 
     def report(self) -> list[str]:
         "Files that could not be read, and how many papers were left out."
-        return [*(f"not read: {file}" for file in self.unread), *(f"left out: {n} papers, {reason}" for reason, n in self.left_out.items())]
-
-def _year(collection_id: str) -> int | None:
-    "The year in the name of a collection: 2023.acl, or W04."
-    if found := re.match(r"(\d{4})\.", collection_id): return int(found[1])
-    found = re.match(r"[A-Z](\d\d)$", collection_id)
-    return (1900 if int(found[1]) > 50 else 2000) + int(found[1]) if found else None
+        left_out = (f"left out: {n} papers, {reason}" for reason, n in self.left_out.items())
+        return [*(f"not read: {file}" for file in self.unread), *left_out]

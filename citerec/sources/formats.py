@@ -18,38 +18,46 @@ from typing import Any
 class Entry:
     "One entry as it stands in a file."
     file: str
-    line: int
-    key: str
-    fields: dict[str, str]  # names in BibTeX's words
-    authors: tuple[str, ...] = ()
+    line: int  # on which it begins, from 1
+    key: str  # citation key; "" where it has none
+    fields: dict[str, str]  # by the names of BibTeX
+    authors: tuple[str, ...] = ()  # given name first
     fault: str = ""  # why it cannot be used
     note: str = ""  # what is odd about it
 
+# %% ../../nbs/14_formats.ipynb #t007c
 def _latex(text: str) -> str:
     "LaTeX to plain text; formulas stay as they are written."
     if not re.search(r"[\\{}$~]|--|``|''", text): return " ".join(text.split())
     from pylatexenc.latex2text import LatexNodes2Text
-    try: text = LatexNodes2Text(math_mode="verbatim", keep_comments=True).latex_to_text(text.replace("%", r"\%").replace(r"\\%", r"\%"))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError): text = re.sub(r"[{}\\]", "", text)  # what no LaTeX would accept
+    escaped = text.replace("%", r"\%").replace(r"\\%", r"\%")
+    try: text = LatexNodes2Text(math_mode="verbatim", keep_comments=True).latex_to_text(escaped)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # LaTeX would not accept it
+        text = re.sub(r"[{}\\]", "", text)
     return " ".join(text.split())
 
+# %% ../../nbs/14_formats.ipynb #t007e
 def _name(text: str) -> str:
     "One author, given name first."
     family, comma, given = (part.strip() for part in text.partition(","))
-    if comma and "," in given: given = f"{given.partition(',')[2].strip()} {given.partition(',')[0].strip()}"  # family, Jr, given
+    if comma and "," in given:  # family, Jr, given
+        suffix, _, first = given.partition(",")
+        given = f"{first.strip()} {suffix.strip()}"
     return f"{given} {family}".strip() if comma else family
 
+def _one_name(text: str) -> str:
+    "One author of a BibTeX field; a name in braces is one word, as that of a group."
+    group = re.fullmatch(r"\{(.*)\}", text.strip(), re.DOTALL)
+    return _latex(group[1]) if group and "{" not in group[1] else _name(_latex(text))
+
 def _names(text: str) -> tuple[str, ...]:
-    "Authors of a BibTeX field: separated by `and` outside braces; `others` is nobody."
-    parts, depth, word = [""], 0, ""
+    "Authors of a BibTeX field: separated by `and` outside braces; `others` is left out."
+    parts, depth = [""], 0
     for word in re.split(r"(\s+|[{}])", text):
         depth += (word == "{") - (word == "}")
         if depth == 0 and word == "and": parts.append("")
         else: parts[-1] += word
-    def one(name: str) -> str:
-        whole = re.fullmatch(r"\{(.*)\}", name.strip(), re.DOTALL)
-        return _latex(whole[1]) if whole and "{" not in whole[1] else _name(_latex(name))
-    return tuple(name for part in parts if (name := one(part)) and name != "others")
+    return tuple(name for part in parts if (name := _one_name(part)) and name != "others")
 
 # %% ../../nbs/14_formats.ipynb #c010
 def _reason(error: Any) -> str:
@@ -57,12 +65,23 @@ def _reason(error: Any) -> str:
     return " ".join(str(getattr(error, "abort_reason", "") or error or "not BibTeX").split()).rstrip(".")
 
 def _bare(value: Any, strings: dict[str, str]) -> str:
-    "A field's value without its outer braces or quotes, and with `#` carried out."
-    value = str(value)
+    "A field's value without its outer braces or quotes; pieces that `#` joins are joined."
     def piece(text: str) -> str:
         text = text.strip()
         return text[1:-1] if len(text) > 1 and text[0] + text[-1] in ('{}', '""') else strings.get(text.lower(), text)
-    return "".join(piece(p) for p in re.split(r"\s#\s", value)) if re.search(r"\s#\s", value) else piece(value)
+    return "".join(map(piece, re.split(r"\s#\s", str(value))))
+
+# %% ../../nbs/14_formats.ipynb #t010b
+_LITERAL = ("url", "doi", "eprint")  # fields without LaTeX
+
+def _bib_entry(name: str, line: int, entry: Any, strings: dict[str, str], note: str) -> Entry:
+    "An entry that bibtexparser could read."
+    fields: dict[str, str] = {}
+    for field in entry.fields:
+        value = _bare(field.value, strings) if field.enclosing == "no-enclosing" or note else str(field.value)
+        if value.strip(): fields.setdefault(field.key.lower(), value)
+    text = {k: v if k in _LITERAL else _latex(v) for k, v in fields.items() if k != "author"}
+    return Entry(name, line, entry.key, text, _names(fields.get("author", "")), note=note)
 
 def bib_entries(name: str, text: str) -> Iterator[Entry]:
     "The entries of a BibTeX file."
@@ -73,55 +92,58 @@ def bib_entries(name: str, text: str) -> Iterator[Entry]:
     library = bibtexparser.parse_string(text)
     strings = {key.lower(): str(s.value) for key, s in library.strings_dict.items()}
     for block in library.blocks:
-        line, note = (block.start_line or 0) + 1, ""
-        entry: model.Block | None = block
-        if isinstance(block, model.DuplicateBlockKeyBlock): entry, note = block.ignore_error_block, "its key is used twice"
-        elif isinstance(block, model.DuplicateFieldKeyBlock):
-            entry, note = block.ignore_error_block, f"{', '.join(sorted(block.duplicate_keys))} given twice"
+        line = (block.start_line or 0) + 1
+        if isinstance(block, model.Entry): yield _bib_entry(name, line, block, strings, "")
+        elif isinstance(block, model.DuplicateBlockKeyBlock | model.DuplicateFieldKeyBlock):
+            note = "its key is used twice"
+            if isinstance(block, model.DuplicateFieldKeyBlock):
+                note = f"{', '.join(sorted(block.duplicate_keys))} given twice"
+            entry = block.ignore_error_block
+            if isinstance(entry, model.Entry): yield _bib_entry(name, line, entry, strings, note)
         elif isinstance(block, model.ParsingFailedBlock):
             key = re.match(r"@\w+\s*[{(]\s*([^\s,={}]+)", block.raw or "")
             yield Entry(name, line, key[1] if key else "", {}, fault=f"cannot be parsed: {_reason(block.error)}")
-            continue
-        if not isinstance(entry, model.Entry): continue
-        fields: dict[str, str] = {}
-        for field in entry.fields:
-            value = _bare(field.value, strings) if field.enclosing == "no-enclosing" or entry is not block else str(field.value)
-            if value.strip(): fields.setdefault(field.key.lower(), value)
-        yield Entry(name, line, entry.key, {k: v if k in ("url", "doi", "eprint") else _latex(v) for k, v in fields.items() if k != "author"},
-                     _names(fields.get("author", "")), note=note)
 
 # %% ../../nbs/14_formats.ipynb #c012
 _RIS_LINE = re.compile(r"([A-Z][A-Z0-9])  ?-(?: (.*))?$")
-_RIS = {"TI": "title", "T1": "title", "CT": "title", "BT": "title", "AB": "abstract", "N2": "abstract", "PY": "year", "Y1": "year", "DA": "date", "DO": "doi",
-        "UR": "url", "L1": "file", "L2": "link", "JO": "journal", "JF": "journal", "T2": "journal", "JA": "journal", "ID": "key", "M3": "note", "N1": "note", "C7": "eprint"}
+_RIS = {"TI": "title", "T1": "title", "CT": "title", "BT": "title", "AB": "abstract", "N2": "abstract", "PY": "year",
+        "Y1": "year", "DA": "date", "DO": "doi", "UR": "url", "L1": "file", "L2": "link", "JO": "journal",
+        "JF": "journal",
+        "T2": "journal", "JA": "journal", "ID": "key", "M3": "note", "N1": "note", "C7": "eprint"}  # RIS -> BibTeX
 
+def _tagged(line: str) -> tuple[str, str]:
+    "Tag and value of a line of RIS; without a tag, the line is the value."
+    match = _RIS_LINE.match(line.rstrip())
+    return (match[1], (match[2] or "").strip()) if match else ("", line.strip())
+
+def _ris_entry(name: str, begun: int, values: dict[str, list[str]], note: str = "") -> Entry:
+    "An entry of the values by tag."
+    fields: dict[str, str] = {}
+    for tag, texts in values.items():
+        if tag in _RIS: fields.setdefault(_RIS[tag], " ".join(texts))
+    if "KW" in values: fields["keywords"] = ";".join(values["KW"])
+    authors = tuple(_name(a.strip()) for tag in ("AU", "A1") for a in values.get(tag, []) if a.strip())
+    return Entry(name, begun, fields.pop("key", ""), fields, authors, note=note)
+
+# %% ../../nbs/14_formats.ipynb #t012b
 def ris_entries(name: str, text: str) -> Iterator[Entry]:
     "The entries of a RIS file."
-    begun, last = 0, ""
-    fields: dict[str, list[str]] = {}
-    def entry(note: str = "") -> Entry:
-        found: dict[str, str] = {}
-        for tag, values in fields.items():
-            if tag in _RIS: found.setdefault(_RIS[tag], " ".join(values))
-        if "KW" in fields: found["keywords"] = ";".join(fields["KW"])
-        authors = tuple(_name(a.strip()) for tag in ("AU", "A1") for a in fields.get(tag, []) if a.strip())
-        return Entry(name, begun, found.pop("key", ""), found, authors, note=note)
-    number = 0
+    begun, last = 0, ""  # the line on which the open entry begins, the tag of the line before
+    values: dict[str, list[str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        tagged = _RIS_LINE.match(line.rstrip())
-        tag = tagged[1] if tagged else ""
+        tag, value = _tagged(line)
         if tag == "TY":
-            if begun: yield entry("not closed by ER")
-            begun, last, fields = number, "", {}
+            if begun: yield _ris_entry(name, begun, values, "not closed by ER")
+            begun, last, values = number, "", {}
         elif tag == "ER":
-            if begun: yield entry()
+            if begun: yield _ris_entry(name, begun, values)
             else: yield Entry(name, number, "", {}, fault="ER closes no entry")
             begun = 0
         elif not line.strip(): continue
         elif not begun:
-            if tagged: yield Entry(name, number, "", {}, fault=f"{tag} stands outside an entry")
-        elif tagged:
+            if tag: yield Entry(name, number, "", {}, fault=f"{tag} stands outside an entry")
+        elif tag:
             last = tag
-            if (tagged[2] or "").strip(): fields.setdefault(tag, []).append(tagged[2].strip())
-        elif last and fields.get(last): fields[last][-1] += " " + line.strip()
-    if begun: yield entry("not closed by ER")
+            if value: values.setdefault(tag, []).append(value)
+        elif values.get(last): values[last][-1] += " " + value
+    if begun: yield _ris_entry(name, begun, values, "not closed by ER")

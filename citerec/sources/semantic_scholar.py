@@ -9,7 +9,7 @@ __all__ = ['API', 'parse_papers', 'mask_citation', 'SemanticScholarSource']
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,100 +22,288 @@ from ..errors import InputError
 from ..identity import is_preprint, normal_arxiv_id, normal_doi, surname
 from ..schema import CitationContext, CitationEdge, Paper
 from ..settings import Settings, load_settings
-from .records import best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text, same_paper, whole_number
+from .records import (best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text, same_paper,
+                                     whole_number)
 from .services import Incomplete, Service
-from .source import Source, records_sha256
+from .source import ListSource, Source
 
 # %% ../../nbs/24_semantic_scholar.ipynb #c005
 def _names(record: Any) -> list[str]:
-    "All names of a paper, the best one first."
+    "All names of a paper, the best one first; empty for anything that is no paper."
     doi, arxiv = normal_doi(dig(record, "externalIds", "DOI")), normal_arxiv_id(dig(record, "externalIds", "ArXiv"))
     acl, own = dig(record, "externalIds", "ACL"), dig(record, "paperId")
-    arxiv = arxiv or normal_arxiv_id(doi)
-    return [*([f"doi:{doi}"] if doi and not is_preprint(doi) else []), *([f"arxiv:{arxiv}"] if arxiv else []), *([f"doi:{doi}"] if doi and is_preprint(doi) else []),
-            *([f"acl:{acl}"] if isinstance(acl, str) and acl else []), *([f"s2:{own}"] if isinstance(own, str) and own else [])]
+    arxiv, preprint = arxiv or normal_arxiv_id(doi), bool(doi) and is_preprint(doi)
+    names = [doi and not preprint and f"doi:{doi}", arxiv and f"arxiv:{arxiv}", doi and preprint and f"doi:{doi}",
+             isinstance(acl, str) and acl and f"acl:{acl}", isinstance(own, str) and own and f"s2:{own}"]
+    return [name for name in names if name]
 
-def _record(record: Any) -> Paper | None:
-    "The paper in one record; None where it is none."
+# %% ../../nbs/24_semantic_scholar.ipynb #c005a
+def _to_paper(record: Any) -> Paper | None:
+    "The paper in one record; None where there is none."
     names = _names(record)
     if not names: return None
     doi, arxiv = (next((n.partition(":")[2] for n in names if n.startswith(kind)), None) for kind in ("doi:", "arxiv:"))
-    if normal_arxiv_id(doi): doi = None
-    references = dict.fromkeys(n[0] for r in dig_list(record, "references") if (n := _names(r)) and n[0] != names[0])
-    fields = [plain_text(f) for f in dig_list(record, "fieldsOfStudy")]
-    return make_paper(paper_id=names[0][:200], title=plain_text(dig(record, "title")), abstract=plain_text(dig(record, "abstract")), doi=doi,
-                      arxiv_id=arxiv, year=clean_year(dig(record, "year")) or clean_year(dig(record, "publicationDate")),
-                      citation_count=whole_number(dig(record, "citationCount")), authors=tuple(a for v in dig_list(record, "authors") if (a := plain_text(dig(v, "name")))),
-                      venue=plain_text(dig(record, "venue")) or plain_text(dig(record, "journal", "name")) or None, concepts=tuple(filter(None, fields)),
-                      source="semantic scholar", references=tuple(references))
+    authors = (plain_text(dig(author, "name")) for author in dig_list(record, "authors"))
+    cited = (n[0] for r in dig_list(record, "references") if (n := _names(r)))
+    return make_paper(
+        paper_id=names[0][:200], title=plain_text(dig(record, "title")), abstract=plain_text(dig(record, "abstract")),
+        doi=None if normal_arxiv_id(doi) else doi, arxiv_id=arxiv,
+        year=clean_year(dig(record, "year")) or clean_year(dig(record, "publicationDate")),
+        citation_count=whole_number(dig(record, "citationCount")), authors=tuple(filter(None, authors)),
+        venue=plain_text(dig(record, "venue")) or plain_text(dig(record, "journal", "name")) or None,
+        concepts=tuple(filter(None, map(plain_text, dig_list(record, "fieldsOfStudy")))),
+        source="semantic scholar", references=tuple(dict.fromkeys(name for name in cited if name != names[0])))
 
+# %% ../../nbs/24_semantic_scholar.ipynb #c005b
 def parse_papers(answer: Any,  # a paper, a list of papers, {"data": [...]}, or an error
                  ) -> list[Paper | None]:  # one a record; None where a record is no paper
     "The papers in an answer."
     if isinstance(answer, dict) and "data" in answer: answer = dig_list(answer, "data")
-    if isinstance(answer, dict): return [] if "error" in answer or ("message" in answer and "paperId" not in answer) else [_record(answer)]
-    return [_record(r) for r in answer] if isinstance(answer, list) else []
+    if isinstance(answer, list): return [_to_paper(record) for record in answer]
+    is_error = not isinstance(answer, dict) or "error" in answer or ("message" in answer and "paperId" not in answer)
+    return [] if is_error else [_to_paper(answer)]
 
 # %% ../../nbs/24_semantic_scholar.ipynb #c010
-_GROUP = re.compile(r"[(\[]([^()\[\]]*\b(?:1[89]|20)\d\d[a-z]?\b[^()\[\]]*)[)\]]")  # (Vaswani et al., 2017; Devlin et al., 2019)
-_LONGEST = 2000  # characters of a citing sentence that are read
+_YEAR = r"(?:1[89]|20)\d\d[a-z]?"  # 2017, 2017a
+_GROUP = re.compile(rf"[(\[]([^()\[\]]*\b{_YEAR}\b[^()\[\]]*)[)\]]")  # (Vaswani et al., 2017; Devlin et al., 2019)
+
+def _name_pattern(cited: Paper) -> str:
+    "A pattern of the first author's family name; one that matches nothing where there is none."
+    family = cited.authors[0].split()[-1] if cited.authors and surname(cited.authors[0]) else ""
+    return rf"\b{re.escape(family)}(?!\w)" if family else r"(?!)"
+
+# %% ../../nbs/24_semantic_scholar.ipynb #d2
+def _mask_group(group: re.Match, name: str) -> str:
+    "The markers for the papers of a group in brackets."
+    parts = [p for p in group[1].split(";") if p.strip()]
+    return " ".join("[CITATION]" if re.search(name, p, re.IGNORECASE) else "[OTHERCIT]" for p in parts)
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c010a
 _NUMBERS = re.compile(r"\[\s*\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\s*\]")  # [12], [3, 12], [3-5]
 
 def mask_citation(text: str,  # a sentence that cites a paper
                   cited: Paper,
                   ) -> str:  # with [CITATION] for the paper and [OTHERCIT] for others, as far as they can be told apart
     "Mask the cited paper where a sentence names it."
-    family = cited.authors[0].split()[-1] if cited.authors and surname(cited.authors[0]) else ""
-    name = rf"\b{re.escape(family)}(?!\w)" if family else r"(?!)"
-    def group(found: re.Match) -> str:
-        parts = [p for p in found[1].split(";") if p.strip()]
-        return " ".join("[CITATION]" if re.search(name, p, re.IGNORECASE) else "[OTHERCIT]" for p in parts)
-    said = (rf"{name}(?:\s+(?:et\s+al\.?|(?:and|&)\s+[\w'’-]+))?(?:['’]s?)?,?"
-            rf"\s*[(\[]\s*(?:(?:1[89]|20)\d\d[a-z]?|\d{{1,3}})\s*[)\]]")
-    text = _GROUP.sub(group, re.sub(said, "[CITATION]", text, flags=re.IGNORECASE))
+    name = _name_pattern(cited)
+    in_text = (rf"{name}(?:\s+(?:et\s+al\.?|(?:and|&)\s+[\w'’-]+))?(?:['’]s?)?,?"
+               rf"\s*[(\[]\s*(?:{_YEAR}|\d{{1,3}})\s*[)\]]")  # Vaswani et al. (2017), Vaswani and Shazeer [12]
+    text = _GROUP.sub(lambda group: _mask_group(group, name), re.sub(in_text, "[CITATION]", text, flags=re.IGNORECASE))
     numbers = _NUMBERS.findall(text)
     if "[CITATION]" not in text and len(numbers) == 1: text = text.replace(numbers[0], "[CITATION]")
     return " ".join(text.split())
 
+# %% ../../nbs/24_semantic_scholar.ipynb #c010b
+_LONGEST = 2000  # characters of a citing sentence that are read; few sentences are longer
+_FEWEST = 4  # words of a citing sentence; fewer say nothing about what is cited
+
 def _context(citing_id: str, cited: Paper, text: Any) -> CitationContext | None:
-    "One citing sentence; None where there are no words in it."
-    masked = mask_citation(re.sub(r"^(?:…|\.\.\.)\s*|\s*(?:…|\.\.\.)$", "", plain_text(text)[:_LONGEST]), cited)
-    if len(masked.split()) < 4: return None
+    "One citing sentence; None where it has too few words."
+    sentence = re.sub(r"^(?:…|\.\.\.)\s*|\s*(?:…|\.\.\.)$", "", plain_text(text)[:_LONGEST])
+    masked = mask_citation(sentence, cited)
+    if len(masked.split()) < _FEWEST: return None
     name = hashlib.sha256(f"{citing_id}\n{cited.paper_id}\n{masked}".encode()).hexdigest()[:20]
     return CitationContext(context_id=f"s2:{name}", citing_id=citing_id, cited_id=cited.paper_id, text=masked)
 
 # %% ../../nbs/24_semantic_scholar.ipynb #c013
+def _asked_as(paper: Paper) -> str | None:
+    "How a paper is asked for; None where it has no name that Semantic Scholar knows."
+    if paper.doi: return f"DOI:{paper.doi}"
+    if paper.arxiv_id: return f"ARXIV:{paper.arxiv_id}"
+    kind, _, rest = paper.paper_id.partition(":")
+    if not rest: return None
+    return {"doi": f"DOI:{rest}", "arxiv": f"ARXIV:{rest}", "acl": f"ACL:{rest}", "s2": rest}.get(kind)
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013a
 API = "https://api.semanticscholar.org/graph/v1"
-_BATCH = 100  # papers a request; 500 are allowed, but not 10 MB of references
-_PAGE = 1000  # citations a request
-_FIELDS = "title,abstract,year,publicationDate,venue,journal,citationCount,externalIds,authors.name,fieldsOfStudy"
-_HELD_BACK = .1  # of a paper's citations that may be missing without a word
 _INTERVAL = 1.05  # seconds between requests; one a second is allowed with a key
 
 class _NoneKnown(Exception):
     "The service says that it knows none of the papers of a batch."
 
 def _refused(response: httpx.Response) -> None:
+    "Raise `_NoneKnown` where that is what the error says."
     if response.status_code == 400 and b"no valid paper ids" in response.content.lower(): raise _NoneKnown
 
+# %% ../../nbs/24_semantic_scholar.ipynb #d1
+def _connect(settings: Settings, folder: str | Path | None) -> Service:
+    "Semantic Scholar as a service; answers are kept in the folder."
+    key = settings.semantic_scholar_api_key
+    headers = {"x-api-key": key.get_secret_value()} if key else None
+    address = settings.semantic_scholar_url or API
+    return Service("Semantic Scholar", address, folder, headers, interval=_INTERVAL, tries=15, refused=_refused)
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013b
+_FIELDS = "title,abstract,year,publicationDate,venue,journal,citationCount,externalIds,authors.name,fieldsOfStudy"
+_WITH_REFERENCES = f"{_FIELDS},references.paperId,references.externalIds"
+
+def _batch(service: Service, names: list[str]) -> list[Any]:
+    "The records of one batch, in the order of the names; None for a paper that is not known."
+    def parse(body: bytes) -> list[Any]:
+        answer = json.loads(body)
+        if not isinstance(answer, list): raise Incomplete("an answer that is no list of papers")
+        if len(answer) != len(names): raise Incomplete(f"{len(answer)} papers where {len(names)} were asked for")
+        return answer
+    def doubt(answer: list[Any]) -> str:
+        return "" if any(answer) else "no paper at all, which Semantic Scholar says in other words"
+    try: return service.post(f"paper/batch?fields={_WITH_REFERENCES}", {"ids": names}, parse, (), doubt) or []
+    except _NoneKnown: return [None] * len(names)
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013c
+def _titled(service: Service, paper: Paper) -> Any:
+    "The record of a paper that is known by its title only; None where there is none."
+    answer = service.get(f"paper/search/match?{urlencode({'query': paper.title, 'fields': _WITH_REFERENCES})}")
+    return next((r for r in dig_list(answer, "data") if (p := _to_paper(r)) and same_paper(p, paper)), None)
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013d
+_BATCH = 100  # papers a request; 500 are allowed, but not 10 MB of references
+
+def _records(service: Service, papers: Sequence[Paper], by_title: bool, progress: bool) -> Iterator[tuple[Paper, Any]]:
+    "Each paper with its record; None where there is none."
+    with tqdm(total=len(papers), desc="Semantic Scholar", unit="paper", disable=not progress) as bar:
+        for start in range(0, len(papers), _BATCH):
+            batch = papers[start : start + _BATCH]
+            asked = {paper.paper_id: name for paper in batch if (name := _asked_as(paper))}
+            records = dict(zip(asked, _batch(service, list(asked.values())), strict=True)) if asked else {}
+            for paper in batch:
+                record = records.get(paper.paper_id)
+                if by_title and not _asked_as(paper): record = _titled(service, paper)
+                yield paper, record if _names(record) else None
+            bar.update(len(batch))
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013e
+def _filled(paper: Paper, record: Any) -> Paper:
+    "A paper with its gaps filled from a record."
+    known = _to_paper(record)
+    if not known: return paper
+    empty = (None, "", ())
+    fields = ("year", "citation_count", "doi", "arxiv_id", "authors", "venue", "concepts")
+    gaps = [n for n in fields if getattr(paper, n) in empty]
+    filled = {n: value for n in gaps if (value := getattr(known, n)) not in empty}
+    return paper.model_copy(update=filled | best_text(paper, known))
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013f
+class _Ids:
+    "Ids of the given papers by all their names."
+    def __init__(self, papers: Sequence[Paper]):
+        self._by_name: dict[str, str] = {}
+        for paper in papers:
+            doi, arxiv = normal_doi(paper.doi), normal_arxiv_id(paper.arxiv_id)
+            for name in (paper.paper_id, doi and f"doi:{doi}", arxiv and f"arxiv:{arxiv}"):
+                if name: self._by_name.setdefault(name, paper.paper_id)
+
+    def learn(self, record: Any, paper_id: str) -> None:
+        "Note the names that a record has for a given paper."
+        for name in _names(record): self._by_name.setdefault(name, paper_id)
+
+    def of(self, record: Any) -> str | None:
+        "The id of the paper in a record; None where it has no name."
+        names = _names(record)
+        return next((self._by_name[n] for n in names if n in self._by_name), names[0][:200]) if names else None
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013g
 def _citations(body: bytes) -> Any:
-    "A page of citations; raises `ValueError` where it is none, or empty although another one follows."
+    "A page of citations; raises `ValueError` for anything else, and for an empty page before another one."
     answer = json.loads(body)
     if not isinstance(answer, dict) or "data" not in answer: raise Incomplete("an answer that is no page of citations")
-    if not answer["data"] and dig(answer, "next") is not None: raise Incomplete("an empty page of citations before their end")
+    if not answer["data"] and dig(answer, "next") is not None:
+        raise Incomplete("an empty page of citations before their end")
     return answer
 
-def _asked_as(paper: Paper) -> str | None:
-    "How a paper is asked for; None where it has no name that is known there."
-    if paper.doi: return f"DOI:{paper.doi}"
-    if paper.arxiv_id: return f"ARXIV:{paper.arxiv_id}"
-    kind, _, rest = paper.paper_id.partition(":")
-    return {"doi": f"DOI:{rest}", "arxiv": f"ARXIV:{rest}", "acl": f"ACL:{rest}", "s2": rest}.get(kind) if rest else None
+# %% ../../nbs/24_semantic_scholar.ipynb #c013g1
+_PAGE = 1000  # citations a request; more are not allowed
+_HELD_BACK = .1  # share of a paper's citations that may be missing before the report says so
 
-class SemanticScholarSource(Source):
+def _citing(service: Service, paper: Paper, record: Any, most: int, held_back: dict[str, str]) -> Iterator[Any]:
+    "At most so many citations of a paper; notes in `held_back` where many are missing."
+    came, announced = 0, min(whole_number(dig(record, "citationCount")) or 0, most)
+    def doubt(answer: Any) -> str: return "an empty page" if announced > came and dig(answer, "data") == [] else ""
+    path = f"paper/{quote(str(dig(record, 'paperId')), safe='')}/citations?fields=contexts,paperId,externalIds"
+    while came < most:
+        size = min(_PAGE, most - came)
+        answer = service.get(f"{path}&offset={came}&limit={size}", _citations, () if came else (404, 410), doubt)
+        citations = dig_list(answer, "data")
+        yield from citations
+        came += len(citations)
+        if not citations or (len(citations) < size and dig(answer, "next") is None): break
+    if announced - came > announced * _HELD_BACK: held_back[paper.paper_id] = f"{came} of {announced} citations came"
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013h
+class _Asking(Source):
+    "Papers that are there already, with what Semantic Scholar knows of them."
+    def __init__(self,
+                 papers: Any,  # papers, or another source
+                 service: Service,
+                 by_title: bool,  # look papers without identifier up by their title
+                 progress: bool,  # show progress bars
+                 ):
+        self._over_source = isinstance(papers, Source)
+        self._below: Source = papers if isinstance(papers, Source) else ListSource(papers)
+        self.name = f"{self._below.name} + semantic scholar" if self._over_source else "semantic scholar"
+        self.text_kind = self._below.text_kind
+        self.service, self._by_title, self._progress = service, by_title, progress
+        self.missing: list[str] = []  # ids of papers that are not known there; of the last pass
+
+    @cached_property
+    def given(self) -> list[Paper]:
+        "The papers that are asked about."
+        return list(self._below.papers())
+
+    @cached_property
+    def _ids(self) -> _Ids: return _Ids(self.given)
+
+    def _records(self) -> Iterator[tuple[Paper, Any]]:
+        "Each given paper with its record; None where there is none."
+        missing = []
+        for paper, record in _records(self.service, self.given, self._by_title, self._progress):
+            if record is None: missing.append(paper.paper_id)
+            else: self._ids.learn(record, paper.paper_id)
+            yield paper, record
+        self.missing = missing
+
+    def papers(self) -> Iterator[Paper]:
+        "The given papers with their gaps filled. Raises `ServiceError`."
+        for paper, record in self._records(): yield _filled(of_kind(paper, self.text_kind), record)
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013i
+class _Citing(_Asking):
+    "Citations and citing sentences of papers that are there already."
+    _contexts: bool  # fetch who cites the papers, and in which words
+    _most: int  # citations a paper that are looked at
+    held_back: dict[str, str]  # ids of papers -> how many of their citations came, where many did not
+
+    def _known(self) -> list[tuple[Paper, Any]]:
+        return [(paper, record) for paper, record in self._records() if record is not None]
+
+    def _cited(self, known: list[tuple[Paper, Any]]) -> Iterator[tuple[Paper, Any, str]]:
+        "Each citation by another paper: the cited paper, the citation, the id of the citing paper."
+        if not self._contexts: return
+        for paper, record in tqdm(known, desc="citations", unit="paper", disable=not self._progress):
+            if not isinstance(dig(record, "paperId"), str): continue
+            for citation in _citing(self.service, paper, record, self._most, self.held_back):
+                citing_id = self._ids.of(dig(citation, "citingPaper"))
+                if citing_id and citing_id != paper.paper_id: yield paper, citation, citing_id
+
+    def edges(self) -> Iterator[CitationEdge]:
+        "References of the papers, and citations of them where contexts are fetched. Raises `ServiceError`."
+        yield from self._below.edges()
+        known = self._known()
+        for paper, record in known:
+            for target in dict.fromkeys(t for r in dig_list(record, "references") if (t := self._ids.of(r))):
+                if target != paper.paper_id: yield CitationEdge(source_id=paper.paper_id, target_id=target)
+        for paper, _, citing_id in self._cited(known): yield CitationEdge(source_id=citing_id, target_id=paper.paper_id)
+
+    def contexts(self) -> Iterator[CitationContext]:
+        "The sentences that cite the papers. Raises `ServiceError`."
+        yield from self._below.contexts()
+        if not self._contexts: return
+        for paper, citation, citing_id in self._cited(self._known()):
+            for text in dict.fromkeys(t for t in dig_list(citation, "contexts") if isinstance(t, str)):
+                if context := _context(citing_id, paper, text): yield context
+
+# %% ../../nbs/24_semantic_scholar.ipynb #c013j
+class SemanticScholarSource(_Citing):
     "What Semantic Scholar knows of papers that are there already."
-    vectors: Path | None = None
-
     def __init__(self,
                  papers: Any,  # the papers of a corpus, or another source: then its citations and sentences come along
                  contexts: bool = False,  # also fetch who cites the papers, and in which words
@@ -126,148 +314,31 @@ class SemanticScholarSource(Source):
                  service: Service | None = None,  # None: Semantic Scholar
                  progress: bool = False,  # show progress bars
                  ):
-        if not 1 <= max_citations <= 9000: raise InputError(f"{max_citations} citations a paper cannot be had.", "Ask for 1 to 9000.")
-        self._below = papers if isinstance(papers, Source) else None
-        self._listed = papers
-        settings = settings or load_settings()
-        key = settings.semantic_scholar_api_key
-        headers = {"x-api-key": key.get_secret_value()} if key else None
-        self.service = service or Service("Semantic Scholar", settings.semantic_scholar_url or API, folder, headers, interval=_INTERVAL, tries=15, refused=_refused)
-        self.name = f"{self._below.name} + semantic scholar" if self._below else "semantic scholar"
-        self.text_kind = self._below.text_kind if self._below else "abstract"
-        self._contexts, self._max, self._by_title, self._progress = contexts, max_citations, by_title, progress
-        self.missing: list[str] = []  # ids of papers that are not known there; of the last pass
-        self.held_back: dict[str, str] = {}  # ids of papers -> how many of their citations came, where many did not
-
-    @cached_property
-    def given(self) -> list[Paper]:
-        "The papers that are asked about; read when first needed, since they may have to be fetched themselves."
-        return list(self._below.papers() if self._below else self._listed)
-
-    @cached_property
-    def _own(self) -> dict[str, str]:
-        "Names of the given papers -> their ids."
-        own: dict[str, str] = {}
-        for paper in self.given:
-            doi, arxiv = normal_doi(paper.doi), normal_arxiv_id(paper.arxiv_id)
-            for name in (paper.paper_id, doi and f"doi:{doi}", arxiv and f"arxiv:{arxiv}"):
-                if name: own.setdefault(name, paper.paper_id)
-        return own
-
-    def _batch(self, names: list[str]) -> list[Any]:
-        "The records of one batch."
-        def parse(body: bytes) -> list[Any]:
-            answer = json.loads(body)
-            if not isinstance(answer, list): raise Incomplete("an answer that is no list of papers")
-            if len(answer) != len(names): raise Incomplete(f"{len(answer)} papers where {len(names)} were asked for")
-            return answer
-        def doubt(answer: list[Any]) -> str: return "" if any(answer) else "no paper at all, which Semantic Scholar says in other words"
-        try: return self.service.post(f"paper/batch?fields={_FIELDS},references.paperId,references.externalIds", {"ids": names}, parse, (), doubt) or []
-        except _NoneKnown: return [None] * len(names)
-
-    def _titled(self, paper: Paper) -> Any:
-        "The record of a paper that is known by its title only."
-        answer = self.service.get(f"paper/search/match?{urlencode({'query': paper.title, 'fields': _FIELDS + ',references.paperId,references.externalIds'})}")
-        found = next((r for r in dig_list(answer, "data") if (p := _record(r)) and same_paper(p, paper)), None)
-        return found
-
-    def _records(self) -> Iterator[tuple[Paper, Any]]:
-        "Each given paper with its record; None where there is none."
-        missing = []
-        with tqdm(total=len(self.given), desc="Semantic Scholar", unit="paper", disable=not self._progress) as bar:
-            for start in range(0, len(self.given), _BATCH):
-                part = self.given[start : start + _BATCH]
-                asked = {paper.paper_id: name for paper in part if (name := _asked_as(paper))}
-                records = dict(zip(asked, self._batch(list(asked.values())), strict=True)) if asked else {}
-                for paper in part:
-                    record = records.get(paper.paper_id)
-                    if not _names(record) and self._by_title and not _asked_as(paper): record = self._titled(paper)
-                    if not _names(record): missing.append(paper.paper_id)
-                    else:
-                        for name in _names(record): self._own.setdefault(name, paper.paper_id)
-                    yield paper, record if _names(record) else None
-                bar.update(len(part))
-        self.missing = missing
-
-    def _named(self, record: Any) -> str | None:
-        "The id of a paper: the given one's where it is one of them."
-        names = _names(record)
-        return next((self._own[n] for n in names if n in self._own), names[0][:200]) if names else None
-
-    def papers(self) -> Iterator[Paper]:
-        "The given papers with their gaps filled. Raises `ServiceError`."
-        for paper, record in self._records():
-            paper, found = of_kind(paper, self.text_kind), _record(record)
-            gaps = ("year", "citation_count", "doi", "arxiv_id", "authors", "venue", "concepts")
-            yield paper.model_copy(update={n: v for n in gaps if getattr(paper, n) in (None, "", ()) and (v := getattr(found, n)) not in (None, "", ())}
-                                   | best_text(paper, found)) if found else paper
-
-    def _citing(self, paper: Paper, record: Any) -> Iterator[Any]:
-        "Who cites a paper, and how."
-        seen, announced = 0, min(whole_number(dig(record, "citationCount")) or 0, self._max)
-        def doubt(answer: Any) -> str:
-            return "an empty page" if announced > seen and dig(answer, "data") == [] else ""
-        while seen < self._max:
-            size = min(_PAGE, self._max - seen)
-            fields = "contexts,paperId,externalIds"
-            address = f"paper/{quote(str(dig(record, 'paperId')), safe='')}/citations?fields={fields}&offset={seen}&limit={size}"
-            answer = self.service.get(address, _citations, () if seen else (404, 410), doubt)
-            found = dig_list(answer, "data")
-            yield from found
-            seen += len(found)
-            if not found or (len(found) < size and dig(answer, "next") is None): break
-        if announced - seen > announced * _HELD_BACK: self.held_back[paper.paper_id] = f"{seen} of {announced} citations came"
-
-    def edges(self) -> Iterator[CitationEdge]:
-        "References of the papers, and citations of them where contexts are fetched. Raises `ServiceError`."
-        if self._below: yield from self._below.edges()
-        known = [(paper, record) for paper, record in self._records() if record is not None]  # first all, so that every name is known
-        for paper, record in known:
-            for target in dict.fromkeys(t for r in dig_list(record, "references") if (t := self._named(r))):
-                if target != paper.paper_id: yield CitationEdge(source_id=paper.paper_id, target_id=target)
-        for paper, _, citing_id in self._cited(known):
-            if citing_id != paper.paper_id: yield CitationEdge(source_id=citing_id, target_id=paper.paper_id)
-
-    def _cited(self, known: list[tuple[Paper, Any]]) -> Iterator[tuple[Paper, Any, str]]:
-        "Each citation: the cited paper, the answer, the id of the citing one."
-        if not self._contexts: return
-        for paper, record in tqdm(known, desc="citations", unit="paper", disable=not self._progress):
-            if not isinstance(dig(record, "paperId"), str): continue
-            for citation in self._citing(paper, record):
-                if citing_id := self._named(dig(citation, "citingPaper")): yield paper, citation, citing_id
-
-    def contexts(self) -> Iterator[CitationContext]:
-        "The sentences that cite the papers. Raises `ServiceError`."
-        if self._below: yield from self._below.contexts()
-        if not self._contexts: return
-        for paper, citation, citing_id in self._cited([(p, r) for p, r in self._records() if r is not None]):
-            if citing_id == paper.paper_id: continue
-            for text in dict.fromkeys(t for t in dig_list(citation, "contexts") if isinstance(t, str)):
-                if found := _context(citing_id, paper, text): yield found
+        if not 1 <= max_citations <= 9000:
+            raise InputError(f"{max_citations} citations a paper cannot be fetched.", "Ask for 1 to 9000.")
+        super().__init__(papers, service or _connect(settings or load_settings(), folder), by_title, progress)
+        self._contexts, self._most, self.held_back = contexts, max_citations, {}
 
     def check(self) -> None:
         "Fetch everything once; raises `InputError` where there are no papers."
-        if self._below: self._below.check()
+        if self._over_source: self._below.check()
         self.__dict__.pop("given", None)
-        self.__dict__.pop("_own", None)
-        if not self.given: raise InputError("There are no papers to ask Semantic Scholar about.", "Give it those of a corpus or another source.")
+        self.__dict__.pop("_ids", None)
+        if not self.given:
+            raise InputError("There are no papers to ask Semantic Scholar about.",
+                             "Give it those of a corpus or another source.")
         for _ in self.edges(): pass
 
-    def fingerprint(self) -> str:
-        "Hash of all records."
-        return records_sha256(self.papers(), self.edges(), self.contexts())
-
     def report(self) -> list[str]:
-        "The papers that Semantic Scholar does not know, and those of which it does not give most citations."
-        below = self._below.report() if self._below else []
+        "The papers that Semantic Scholar does not know, and those of which many citations are missing."
         unknown = [f"{paper_id}: not known to Semantic Scholar" for paper_id in self.missing]
-        return [*below, *unknown, *(f"{paper_id}: {said}" for paper_id, said in self.held_back.items())]
+        return [*self._below.report(), *unknown, *(f"{paper_id}: {line}" for paper_id, line in self.held_back.items())]
 
     def retracted(self) -> set[str]:
         "Ids of papers that the source below says were withdrawn."
-        return self._below.retracted() if self._below else set()
+        return self._below.retracted()
 
     def describe(self) -> dict[str, Any]:
         "How many papers were asked for and found."
         own = {"asked": len(self.given), "missing": len(self.missing), "contexts": self._contexts}
-        return (self._below.describe() if self._below else {}) | {"semantic scholar": own}
+        return self._below.describe() | {"semantic scholar": own}
