@@ -12,10 +12,9 @@ import sys
 from pathlib import Path
 
 import nbformat
+from house import ROOT, shows
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-
-from house import ROOT, shows, source
 
 VARIES = [  # what differs between two runs -> what stands for it
     (r"/(?:private/)?(?:tmp|var/folders/[\w/]+)/tmp[\w.]+", "/tmp/folder"), (re.escape(str(ROOT)), "citerec"), (re.escape(str(Path.home())), "~"),

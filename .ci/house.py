@@ -66,7 +66,7 @@ def main() -> int:
 
     numbers = Counter(name[:2] for name in notebooks if name[:2].isdigit())
     faults += [f"the number {number} is used {n} times" for number, n in numbers.items() if n > 1]
-    for module, name in home.items():
+    for name in home.values():
         text = "\n".join(source(c) for c in notebooks[name] if is_exported(c))
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("citerec"):

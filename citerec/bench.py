@@ -55,16 +55,19 @@ def beside(code: str,  # Python that prints a line when it is at work, and goes 
            ) -> Iterator[None]:
     "Run a process while something else is measured."
     env = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-    process = subprocess.Popen([sys.executable, "-c", code, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=env)
+    process = subprocess.Popen([sys.executable, "-c", code, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               env=env)
     assert process.stdout
     try:
-        if not process.stdout.readline(): raise CiterecError("A process to measure beside has ended at once.", "Free some memory.")
+        if not process.stdout.readline():
+            raise CiterecError("A process to measure beside has ended at once.", "Free some memory.")
         yield
     finally:
         process.kill()
         process.stdout.close()
         process.wait()
 
+# %% ../nbs/86_bench.ipynb #e01
 def _in_each_case(measure: Callable[[int], Any], corpus: Corpus) -> list[Any]:
     "What is measured alone, beside a busy loop, and beside a process that embeds."
     cases = (nullcontext(), beside(_LOOP), beside(_EMBEDS, corpus.embedder.name))
@@ -82,6 +85,7 @@ class Measurement:
     busy: float | None = None  # the same beside a busy loop; None: not measured
     embedding: float | None = None  # the same beside another process that embeds
 
+# %% ../nbs/86_bench.ipynb #e03
 _TO_LIST = ("query", "retrieval", "expansion", "reranking")  # agents that have run when the ranked list is there
 
 def _warm(recommender: Recommender, texts: Sequence[str]) -> list[tuple[float, float]]:
@@ -101,6 +105,7 @@ def _search(recommender: Recommender, texts: Sequence[str]) -> list[float]:
         return agents["retrieval"]["seconds"] + agents["expansion"]["seconds"]
     return [timed(text) for text in texts]
 
+# %% ../nbs/86_bench.ipynb #e05
 def _peak_mb() -> float | None:
     "The most memory this process has had, in MB; None where the system does not tell."
     try: import resource
@@ -108,6 +113,7 @@ def _peak_mb() -> float | None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
+# %% ../nbs/86_bench.ipynb #e07
 def measure_warm(recommender: Recommender,
                  queries: int = 20,  # texts a measurement
                  ) -> list[Measurement]:
@@ -115,15 +121,15 @@ def measure_warm(recommender: Recommender,
     texts = mixed_texts(recommender.corpus, 4 * queries + 1)
     recommender.recommend(texts[0])  # loads what is loaded once
     others, *mine = (texts[part::4] for part in (1, 2, 3, 4))
-    found = _in_each_case(lambda case: _warm(recommender, mine[case]), recommender.corpus)
-    alone, busy, embedding = ([1000 * statistics.median(column) for column in zip(*pairs, strict=True)] for pairs in found)
-    slowest = [1000 * max(whole for whole, _ in pairs) for pairs in found]
-    n = len(mine[0])
+    timed = _in_each_case(lambda case: _warm(recommender, mine[case]), recommender.corpus)
+    whole, to_list = ([1000 * statistics.median(pair[part] for pair in pairs) for pairs in timed] for part in (0, 1))
+    slowest = [1000 * max(seconds for seconds, _ in pairs) for pairs in timed]
+    n, search = len(mine[0]), 1000 * statistics.median(_search(recommender, others))
     rows = [Measurement("papers in the corpus", len(recommender.corpus), ""),
-            Measurement(f"text to ranked list, median of {n}", alone[1], "ms", busy[1], embedding[1]),
-            Measurement(f"text to recommendations, median of {n}", alone[0], "ms", busy[0], embedding[0]),
-            Measurement("… slowest", slowest[0], "ms", slowest[1], slowest[2]),
-            Measurement("search and expansion, query embedded, median", 1000 * statistics.median(_search(recommender, others)), "ms")]
+            Measurement(f"text to ranked list, median of {n}", to_list[0], "ms", *to_list[1:]),
+            Measurement(f"text to recommendations, median of {n}", whole[0], "ms", *whole[1:]),
+            Measurement("… slowest", slowest[0], "ms", *slowest[1:]),
+            Measurement("search and expansion, query embedded, median", search, "ms")]
     peak = _peak_mb()
     return rows + ([Measurement("most memory so far", peak, "MB")] if peak else [])
 
@@ -155,7 +161,8 @@ def measure_embedding(corpus: Corpus,
     for embed in (corpus.embedder.embed, peer): embed(texts[:4])  # loads what is loaded once
     pairs = _in_each_case(lambda _: [(rate(corpus.embedder.embed), rate(peer)) for _ in range(2)], corpus)
     (ours, other), busy, embedding = ([max(column) for column in zip(*found, strict=True)] for found in pairs)
-    return [Measurement("papers embedded a second", ours, "", busy[0], embedding[0]), Measurement("… by sentence-transformers", other, "", busy[1], embedding[1]),
+    return [Measurement("papers embedded a second", ours, "", busy[0], embedding[0]),
+            Measurement("… by sentence-transformers", other, "", busy[1], embedding[1]),
             Measurement("… times as fast", ours / other, "x", busy[0] / busy[1], embedding[0] / embedding[1])]
 
 # %% ../nbs/86_bench.ipynb #c016
@@ -185,8 +192,12 @@ def as_table(rows: Sequence[Measurement]) -> str:
         return "" if value is None else f"{value:,.{1 if r.unit in ('s', 'x') else 0}f} {r.unit}".rstrip()
     lines = [_CASES, *((r.name, cell(r, r.value), cell(r, r.busy), cell(r, r.embedding)) for r in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join([f"{name:<{widths[0]}}", *(f"{v:>{w}}" for v, w in zip(values, widths[1:], strict=True))]).rstrip() for name, *values in lines)
+    def line(name: str, *values: str) -> str:
+        cells = (f"{value:>{width}}" for value, width in zip(values, widths[1:], strict=True))
+        return "  ".join([f"{name:<{widths[0]}}", *cells]).rstrip()
+    return "\n".join(line(*cells) for cells in lines)
 
+# %% ../nbs/86_bench.ipynb #e08
 def main(argv: Sequence[str] | None = None,  # arguments; None: those of the process
          ) -> int:  # exit code
     "Measure and print."
@@ -199,7 +210,9 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
         load(args.corpus).corpus.close()  # the sample is built here where it was not yet
         rows = [Measurement("cores", os.cpu_count() or 1, ""), *measure_processes(args.corpus)]
         recommender = load(args.corpus)
-        try: rows += measure_warm(recommender, args.queries) + measure_embedding(recommender.corpus, min(128, 8 * args.queries))
+        try:
+            rows += measure_warm(recommender, args.queries)
+            rows += measure_embedding(recommender.corpus, min(128, 8 * args.queries))
         finally: recommender.corpus.close()
         del recommender
         gc.collect()

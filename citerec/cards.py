@@ -18,8 +18,6 @@ from .llm.quoting import one_line
 from .schema import CitationPath, PipelineState, Recommendation, Relation
 
 # %% ../nbs/61_cards.ipynb #c006
-_AUTHORS = 4  # names shown
-
 def _cited(recommendation: Recommendation) -> str:
     "How often a paper is cited; nothing where that is unknown or never."
     n = recommendation.citation_count
@@ -27,6 +25,9 @@ def _cited(recommendation: Recommendation) -> str:
     own = recommendation.signals.get("in_degree_log")  # the corpus' own count, as a logarithm
     here = " here" if own is not None and n <= round(math.expm1(own)) else ""
     return f"cited by {n:,} {'paper' if n == 1 else 'papers'}{here}"
+
+# %% ../nbs/61_cards.ipynb #e02
+_AUTHORS = 4  # names shown
 
 def _facts(recommendation: Recommendation, authors: int = _AUTHORS, venue: int | None = None) -> str:
     "Authors, venue and citations on one line; the venue in as many characters as given."
@@ -74,6 +75,7 @@ def remarks(state: PipelineState,  # of the run that made the answer
               for e in state.errors]
     return failed + [str(note) for note in state.metadata.get("notes", [])]
 
+# %% ../nbs/61_cards.ipynb #e04
 MEANING = "The percentage is the probability that a text like this cites the paper."
 
 def below(recommendations: Sequence[Recommendation],
@@ -98,18 +100,20 @@ def nothing(state: PipelineState,  # of a run without recommendations
 
 # %% ../nbs/61_cards.ipynb #c022
 _WIDTH = 100  # columns of text that are still read comfortably
-_LINES = 6  # lines of a recommendation, at most
-_FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
-_TITLE = 24  # columns that a title needs; in less it has a line for itself
 _INDENT = "    "
 
-def _percent(confidence: float | None) -> str:
-    return "uncalibrated" if confidence is None else f"{100 * confidence:.0f} %"
+def _columns(width: int | None) -> int: return width or min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)
 
 def _wrap(text: str, width: int, first: str = _INDENT, lines: int | None = None) -> list[str]:
     "A text as lines; where it needs more than allowed it ends in an ellipsis."
     return textwrap.wrap(one_line(text), width, initial_indent=first, subsequent_indent=_INDENT, max_lines=lines,
                          placeholder=" …", break_long_words=False, break_on_hyphens=False)
+
+# %% ../nbs/61_cards.ipynb #e06
+_TITLE = 24  # columns that a title needs; with less room it has its own line
+
+def _percent(confidence: float | None) -> str:
+    return "uncalibrated" if confidence is None else f"{100 * confidence:.0f} %"
 
 def _label(recommendation: Recommendation) -> str:
     return f"{_percent(recommendation.confidence)}{' · foundational' if recommendation.foundational else ''}"
@@ -118,17 +122,22 @@ def _head(r: Recommendation, width: int) -> list[str]:
     "Rank, title, year and confidence: on one line where there is room."
     label = f"{_year(r)}  {_label(r)}"
     room = width - len(label)
-    title = "".join(_wrap(r.title, max(room, _TITLE) if room >= _TITLE else width, f"{r.rank:2}. ", 1)) or f"{r.rank:2}."
+    rank = f"{r.rank:2}. "
+    title = "".join(_wrap(r.title, room if room >= _TITLE else width, rank, 1)) or rank.rstrip()
     return [f"{title}{label}"] if room >= _TITLE else [title, f"{_INDENT}{label.strip()}"]
 
+# %% ../nbs/61_cards.ipynb #e09
+_LINES = 6  # lines of a recommendation, at most
+_FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
+
 def _in_brief(r: Recommendation, width: int) -> list[str]:
-    "What fits on few lines: title, facts and reason, then what was not believed, quotation, sentence served and link."
+    "What fits on few lines: title, facts and reason, then doubts, quotation, sentence served and link."
     top = [*_head(r, width), *_wrap(_facts(r, _FEW, _VENUE), width, lines=1), *_wrap(r.justification, width, lines=2)]
     rest = [*(f"Note: {flag}" for flag in r.flags),
             f"{r.text_kind.capitalize()}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
             f"For: “{r.claim}”" if r.claim else ""]
     rest = [part for part in rest if part][: _LINES - len(top)]
-    url = _link(r.url) if len(top) + len(rest) < _LINES else None  # whole or not at all: half a link leads nowhere
+    url = _link(r.url) if len(top) + len(rest) < _LINES else None  # whole or not at all
     spare = _LINES - len(top) - len(rest) - bool(url)
     for part in rest:
         lines = _wrap(part, width, lines=1 + spare)
@@ -136,6 +145,7 @@ def _in_brief(r: Recommendation, width: int) -> list[str]:
         top += lines
     return [*top, f"{_INDENT}{one_line(url)}"] if url else top
 
+# %% ../nbs/61_cards.ipynb #e11
 def _in_full(r: Recommendation, width: int) -> list[str]:
     "Everything that is known."
     signals = ", ".join(f"{name} {value:.3g}" for name, value in r.signals.items())
@@ -147,8 +157,6 @@ def _in_full(r: Recommendation, width: int) -> list[str]:
              f"Signals: {signals}" if signals else "", _link(r.url) or ""]
     lines = (line for part in parts if part for line in _wrap(part, width))
     return [*_wrap(f"{r.title}{_year(r)}", width, f"{r.rank:2}. "), *lines]
-
-def _columns(width: int | None) -> int: return width or min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)
 
 # %% ../nbs/61_cards.ipynb #c022a
 def card_text(recommendation: Recommendation,
@@ -172,48 +180,64 @@ def as_text(recommendations: Sequence[Recommendation],  # best first
 
 # %% ../nbs/61_cards.ipynb #c031
 _GREY = "rgba(128, 128, 128, 0.4)"  # on a light and on a dark page
-_BORDER = f"border:1px solid {_GREY};border-radius:8px;padding:10px 16px;margin:0 0 12px"
-_QUOTE = f"margin:4px 0;padding:0 0 0 12px;border-left:3px solid {_GREY}"
-_EVERYWHERE = "Cited for many topics, not for this one alone"
-_TAG = f"border:1px solid {_GREY};border-radius:10px;padding:0 8px;font-size:85%;font-weight:normal"
+_CLAIM = 120  # characters of a claim that are shown
 
-def _safe(text: str) -> str: return escape(one_line(text))
+def _safe(text: str) -> str:
+    "A string from outside as HTML: one line, escaped."
+    return escape(one_line(text))
+
+def _short(text: str) -> str: return textwrap.shorten(one_line(text), _CLAIM, placeholder=" …")
 
 def _bar(share: float) -> str:
+    "A bar, filled to that share."
     track, filled = (f"display:inline-block;height:7px;background-color:{colour}" for colour in (_GREY, "#1976d2"))
     return (f'<span class="citerec-bar" aria-hidden="true" style="{track};width:96px;border-radius:4px">'
             f'<span style="{filled};width:{100 * share:.0f}%;border-radius:4px;vertical-align:top"></span></span>')
 
 def _unfolding(name: str, label: str, inner: str) -> str:
+    "Something that unfolds with a click."
     return f'<details class="citerec-{name}"><summary>{_safe(label)}</summary>{inner}</details>'
+
+# %% ../nbs/61_cards.ipynb #e16
+_TAG = f"border:1px solid {_GREY};border-radius:10px;padding:0 8px;font-size:85%;font-weight:normal"
+_EVERYWHERE = "Cited for many topics, not for this one alone"
+
+def _titled(r: Recommendation) -> str:
+    "Rank, title with link, year and tag."
+    url, title = _link(r.url), _safe(f"{r.title}{_year(r)}")
+    if url: title = f'<a href="{escape(url)}" target="_blank" rel="noopener noreferrer">{title}</a>'
+    tag = f' <span class="citerec-tag" style="{_TAG}" title="{_EVERYWHERE}">foundational</span>'
+    return ('<p class="citerec-title" role="heading" aria-level="3" style="font-weight:600">'
+            f'<span class="citerec-rank">{r.rank}</span> {title}{tag * r.foundational}</p>')
+
+def _why(r: Recommendation) -> str:
+    "How a paper was found, to unfold; empty where nothing is known."
+    paths = (f"{path[0].upper()}{path[1:]}" for path in _paths(r) if path)
+    more = [r.citation_intent_match, *(f"Note: {flag}" for flag in r.flags), *paths]
+    sentences = "".join(f"<p>{_safe(words)}</p>" for words in more if words)
+    return _unfolding("why", "How it was found", sentences) if sentences else ""
+
+# %% ../nbs/61_cards.ipynb #e18
+_BORDER = f"border:1px solid {_GREY};border-radius:8px;padding:10px 16px;margin:0 0 12px"
+_QUOTE = f"margin:4px 0;padding:0 0 0 12px;border-left:3px solid {_GREY}"
 
 def card(recommendation: Recommendation,
          ) -> str:  # HTML, escaped, to stand among other cards
     "Draw one recommendation."
     r = recommendation
-    url, title = _link(r.url), _safe(f"{r.title}{_year(r)}")
-    if url: title = f'<a href="{escape(url)}" target="_blank" rel="noopener noreferrer">{title}</a>'
-    tag = f' <span class="citerec-tag" style="{_TAG}" title="{_EVERYWHERE}">foundational</span>' if r.foundational else ""
     bar = "" if r.confidence is None else f"{_bar(r.confidence)} "
-    paths = (f"{path[0].upper()}{path[1:]}" for path in _paths(r) if path)
-    more = [r.citation_intent_match, *(f"Note: {flag}" for flag in r.flags), *paths]
-    found = "".join(f"<p>{_safe(words)}</p>" for words in more if words)
     kind = f"From its {_safe(r.text_kind)}"
     parts = [
-        '<p class="citerec-title" role="heading" aria-level="3" style="font-weight:600">'
-        f'<span class="citerec-rank">{r.rank}</span> {title}{tag}</p>',
+        _titled(r),
         f'<p class="citerec-facts">{_safe(_facts(r))}</p>' if _facts(r) else "",
         f'<p class="citerec-confidence" title="{_safe(MEANING)}">{bar}{_percent(r.confidence)}</p>',
         f'<p class="citerec-claim">For your sentence “{_safe(_short(r.claim))}”</p>' if r.claim else "",
         f'<p class="citerec-reason">{_safe(r.justification)}</p>' if r.justification else "",
         f'<blockquote class="citerec-quote" style="{_QUOTE}" title="{kind}">{_safe(r.supporting_snippet)}</blockquote>'
         if r.supporting_snippet else "",
-        _unfolding("why", "How it was found", found) if found else "",
+        _why(r),
     ]
     return f'<div class="citerec-card" role="listitem" style="{_BORDER}">{"".join(parts)}</div>'
-
-_CLAIM = 120  # characters of a claim that are shown
-def _short(text: str) -> str: return textwrap.shorten(one_line(text), _CLAIM, placeholder=" …")
 
 # %% ../nbs/61_cards.ipynb #c037
 STYLE = """<style>
@@ -239,7 +263,9 @@ STYLE = """<style>
 .citerec .citerec-remark { background: color-mix(in srgb, #d9822b 12%, transparent); }
 </style>"""
 
+# %% ../nbs/61_cards.ipynb #e24
 def _box(name: str, colour: str, sentences: Sequence[str]) -> str:
+    "Sentences with a coloured edge."
     start = f'<p class="citerec-{name}" style="border-left:4px solid {colour};padding:8px 13px">'
     return "".join(f"{start}{_safe(s)}</p>" for s in sentences)
 

@@ -96,9 +96,11 @@ def documented(named: T,  # a function, or a class, whose public methods are mea
                         for name, field in named.__pydantic_fields__.items()])
     else:
         _append(named, _entries(*_parameters(named.__init__)))
-        public = [member for name, member in vars(named).items() if not name.startswith("_")]
-        for member in public:
-            if inspect.isfunction(method := getattr(member, "__func__", member)): _document_function(method)
+        ours = named.__module__.partition(".")[0]
+        for name, member in inspect.getmembers(named):
+            method = getattr(member, "__func__", member)
+            if name.startswith("_") or not inspect.isfunction(method): continue
+            if method.__module__.partition(".")[0] == ours: _document_function(method)
     return named
 
 # %% ../nbs/62_recommender.ipynb #c005
@@ -191,9 +193,9 @@ class Limits(TypedDict, total=False):
 _KINDS = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", bytes: "bytes",
           list: "a list", tuple: "a list", dict: "a dictionary"}
 _LARGE = 10**9  # numbers beyond are not written out
-_YEARS = (0, 9999)  # first and last year that can be meant
 
 def _kind(value: Any) -> str:
+    "The kind of a value in words."
     return "a path" if isinstance(value, os.PathLike) else _KINDS.get(type(value), "something else")
 
 def _written(value: Any) -> str:
@@ -201,6 +203,9 @@ def _written(value: Any) -> str:
     if isinstance(value, str): return f"the text {_shortened(one_line(value))!r}"
     if isinstance(value, bool) or not isinstance(value, int | float): return _kind(value)
     return "a number of that size" if abs(value) > _LARGE else f"{value}"
+
+# %% ../nbs/62_recommender.ipynb #e04
+_YEARS = (0, 9999)  # first and last year that can be meant
 
 def _whole(value: Any, name: str, least: int, most: int = _LARGE) -> int | None:
     "A whole number; raises `InputError` for anything else but None."
@@ -239,16 +244,17 @@ def nearest(name: str,
     alike = get_close_matches(name.lower(), known, _NEAREST, _LIKE)
     return list(dict.fromkeys([*alike[:1], *within, *alike]))[:_NEAREST]
 
+# %% ../nbs/62_recommender.ipynb #e06
 def _excluded(corpus: Corpus, names: Sequence[str]) -> tuple[str, ...]:
     "The ids of the papers that are named; raises `InputError` for names that the corpus does not have."
-    found = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
-    if unknown := [_shortened(one_line(name)) for name, ids in found.items() if not ids]:
+    meant = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
+    if unknown := [_shortened(one_line(name)) for name, ids in meant.items() if not ids]:
         raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is to be excluded.",
                          "Give the id, DOI, arXiv id or link of a paper that it has, or leave it out.")
-    return tuple(dict.fromkeys(paper_id for ids in found.values() for paper_id in ids))
+    return tuple(dict.fromkeys(paper_id for ids in meant.values() for paper_id in ids))
 
 def _known_concepts(known: Counter[str], names: Sequence[str]) -> tuple[str, ...]:
-    "The names as they are; raises `InputError` for concepts that no paper has."
+    "The names unchanged; raises `InputError` for concepts that no paper has."
     if names and not known: raise InputError("The papers of this corpus have no concepts.", "Leave the concepts out.")
     for name in names:
         if name.lower() in known: continue
@@ -297,17 +303,15 @@ def question(corpus: Corpus,
     return PipelineState(user_text=text, k=settings.k if wanted is None else wanted,
                          filters=_filters(corpus, concepts, limits), metadata=metadata)
 
-# %% ../nbs/62_recommender.ipynb #c007
-class Recommender:
-    "A corpus with the agents that search it."
+# %% ../nbs/62_recommender.ipynb #e10
+class _Asking:
+    "A corpus with its agents, and the questions that it can be asked."
     def __init__(self,
                  corpus: Corpus,  # opened, as `Corpus.open` gives it
                  settings: Settings | None = None,  # None: from the environment
                  ):
         self.corpus, self.settings = corpus, settings or load_settings()
         self.pipeline = Pipeline(corpus, self.settings)
-
-    def __repr__(self) -> str: return f"Recommender({self.corpus!r})"
 
     @made_once
     def concepts(self) -> Counter[str]:
@@ -316,6 +320,11 @@ class Recommender:
 
     def _question(self, text: str, k: int | None, limits: Limits) -> PipelineState:
         return question(self.corpus, self.settings, self.concepts, text, k, limits)
+
+# %% ../nbs/62_recommender.ipynb #c007
+class Recommender(_Asking):
+    "A corpus with the agents that search it."
+    def __repr__(self) -> str: return f"Recommender({self.corpus!r})"
 
     def recommend(self,
                   text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
@@ -361,5 +370,6 @@ def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "s
     if settings.qdrant_url: assert opened.index  # what the server lacks is sent now, not while an agent's clock runs
     return Recommender(opened, settings)
 
-for _named in (load, build, update, Recommender, Recommendations, Corpus, Settings, CiterecError, Paper, Recommendation):
+_PUBLIC = (load, build, update, Recommender, Recommendations, Corpus, Settings, CiterecError, Paper, Recommendation)
+for _named in _PUBLIC:
     documented(_named)

@@ -26,13 +26,13 @@ def expand(graph: Graph,
            max_expansion: int = 40,  # papers added at most
            allowed: np.ndarray | None = None,  # bool, shape (papers,): which papers may be added; None: all
            ) -> list[int]:  # rows of the added papers, best first
-    "References and citations of the seeds: those that most seeds point to first, then the most cited, then by row."
+    "References and citations of the seeds: first those that most seeds point to, then the most cited, then by row."
     seeds = list(dict.fromkeys(seeds))
     if not seeds: return []
     points = Counter(int(row) for seed in seeds for row in {*graph.references_of(seed), *graph.citations_of(seed)})
     for seed in seeds: points.pop(seed, None)
-    found = [row for row in points if allowed is None or allowed[row]]
-    return sorted(found, key=lambda row: (-points[row], -citation_counts[row], row))[:max_expansion]
+    able = [row for row in points if allowed is None or allowed[row]]
+    return sorted(able, key=lambda row: (-points[row], -citation_counts[row], row))[:max_expansion]
 
 # %% ../../nbs/56_expansion.ipynb #c017
 def citation_paths(graph: Graph,
@@ -42,11 +42,13 @@ def citation_paths(graph: Graph,
                    titles: dict[int, str],  # of the seeds
                    shown: int = 3,  # seeds named at most
                    ) -> tuple[CitationPath, ...]:
-    "How a candidate hangs together with the seeds."
-    sides = {Relation.reference: set(graph.citations_of(row).tolist()), Relation.citation: set(graph.references_of(row).tolist())}
-    found = {relation: [s for s in seeds if s in rows and s != row] for relation, rows in sides.items()}
-    return tuple(CitationPath(relation=relation, via_ids=tuple(ids[s] for s in via[:shown]), via_titles=tuple(titles[s] for s in via[:shown]),
-                              count=len(via), of=len(seeds)) for relation, via in found.items() if via)
+    "How citations connect a candidate with the seeds."
+    sides = {Relation.reference: set(graph.citations_of(row).tolist()),
+             Relation.citation: set(graph.references_of(row).tolist())}
+    connected = {relation: [s for s in seeds if s in rows and s != row] for relation, rows in sides.items()}
+    return tuple(CitationPath(relation=relation, via_ids=tuple(ids[s] for s in via[:shown]),
+                              via_titles=tuple(titles[s] for s in via[:shown]), count=len(via), of=len(seeds))
+                 for relation, via in connected.items() if via)
 
 # %% ../../nbs/56_expansion.ipynb #c020
 class ExpansionAgent:
@@ -63,14 +65,16 @@ class ExpansionAgent:
         "Expand the candidates of retrieval, and give every candidate its citation paths."
         corpus, settings = self.corpus, self.settings
         known, graph, most = corpus.columns.row_of, corpus.graph, settings.max_expansion
-        originals = [c for c in {c.paper_id: c for c in state.retrieval_candidates}.values() if c.paper_id in known]
+        unique = {c.paper_id: c for c in state.retrieval_candidates}.values()
+        originals = [c for c in unique if c.paper_id in known]
         rows, titles = [known[c.paper_id] for c in originals], {known[c.paper_id]: c.title for c in originals}
         seeds = rows[: settings.expansion_seeds]
         allowed = view(corpus, state.filters).allowed.copy()
         allowed[rows] = False
         added, evidence = expand(graph, seeds, corpus.columns.citation_counts, most, allowed), state.evidence
         if evidence is not None:
-            evidence = graph_evidence(corpus, ask_for(corpus, state, settings), evidence, rows, seeds, added, state.filters, most)
+            asked = ask_for(corpus, state, settings)
+            evidence = graph_evidence(corpus, asked, evidence, rows, seeds, added, state.filters, most)
         def with_paths(c: ScoredPaper) -> ScoredPaper:
             paths = citation_paths(graph, known[c.paper_id], seeds, corpus.ids, titles)
             links = {f"seed_{p.relation.value}s": float(p.count) for p in paths}

@@ -41,76 +41,89 @@ _PAPER = re.compile(r"""
     | (?P<acl>(?:acl:)?(?:(?:19|20)\d\d\.[a-z][a-z0-9_]*-[a-z0-9]+\.\d{1,4}|[A-Z]\d{2}-\d{4}))(?![\w-])
     | (?P<openalex>W\d{6,12})(?!\w)
     )""", re.X | re.I)
-_FIRST_ARXIV = 2007  # year of the first numbers of this form
 
-class Named(NamedTuple):
-    "A name of a paper in a text."
-    name: str  # as `Corpus.find` takes it
-    start: int
-    end: int
+# %% ../../nbs/54_query.ipynb #c004n
+_FIRST_ARXIV = 2007  # year of the first numbers of this form
 
 def _is_month(number: str) -> bool:
     "Whether an arXiv number may be one: 1706.03762 is of June 2017."
     year, month = 2000 + int(number[:2]), int(number[2:4])
     return _FIRST_ARXIV <= year <= datetime.now(UTC).year + 1 and 1 <= month <= 12
 
-def papers_named(text: str,
-                 ) -> list[Named]:
-    "The names of papers in a text, in order; links and numbers in one form."
-    found = []
-    for m in _PAPER.finditer(text):
-        if m["number"] and not _is_month(m["number"]): continue
-        name = m[0].rstrip(".,;:!?)*_" if m[0].count("(") < m[0].count(")") or m[0][-1] != ")" else ".,;:!?*_")
-        found.append(Named(_plain_name(name), m.start(), m.start() + len(name)))
-    return found
-
+# %% ../../nbs/54_query.ipynb #c004p
 def _plain_name(name: str) -> str:
     "A name without its address and its version."
     doi = normal_doi(name)
     return normal_arxiv_id(name) or doi or re.sub(r"^.*(?:aclanthology|openalex)\.org/(?:works/)?|^acl:|\.pdf$", "",
                                                   name.rstrip("/"), flags=re.I)
 
+# %% ../../nbs/54_query.ipynb #c004m
+class Named(NamedTuple):
+    "A name of a paper in a text."
+    name: str  # as `Corpus.find` takes it
+    start: int
+    end: int
+
+def papers_named(text: str,
+                 ) -> list[Named]:
+    "The names of papers in a text, in order; links and numbers in one form."
+    out = []
+    for m in _PAPER.finditer(text):
+        if m["number"] and not _is_month(m["number"]): continue
+        name = m[0].rstrip(".,;:!?)*_" if m[0].count("(") < m[0].count(")") or m[0][-1] != ")" else ".,;:!?*_")
+        out.append(Named(_plain_name(name), m.start(), m.start() + len(name)))
+    return out
+
 # %% ../../nbs/54_query.ipynb #c005a
-MIN_CHARS = 6  # characters; shorter input names no topic
 _GREETING = frozenset("hi hello hey hallo greetings morning afternoon evening night thanks thank bye goodbye welcome "
                       "test testing ok okay please help".split())
 _SMALL_TALK = _GREETING | frozenset("""citerec good day everyone everybody all there friend friends folks guys team
 world dear sir madam today tonight going doing meet nice great fine well much lot lots many name see later again know
 tell say sure yes no what's how's it's i'm whats hows im s m re""".split())
 _WORDS = re.compile(r"[^\W\d_]+")
-_HALVES = re.compile("[\ud800-\udfff]")  # of characters, as a broken copy leaves them: nothing can write them
-_ADVICE = "Paste a claim, a paragraph or a draft section."
 
 def _is_small_talk(text: str) -> bool:
-    "Whether all words of a text are those of a greeting, or of a question after somebody's health."
+    "Whether all words of a text are those of a greeting, or of a question such as *How are you?*"
     words = [w.lower() for w in _WORDS.findall(text)]
     asked = {"how", "you"} <= set(words)
     return (asked or bool(_GREETING & set(words))) and all(w in _SMALL_TALK or w in FUNCTION_WORDS["en"] for w in words)
+
+# %% ../../nbs/54_query.ipynb #c005c
+MIN_CHARS = 6  # characters; shorter input names no topic
+_HALVES = re.compile("[\ud800-\udfff]")  # of characters, as a broken copy leaves them: nothing can write them
+_ADVICE = "Paste a claim, a paragraph or a draft section."
 
 def check_text(text: str,  # what the user wants citations for
                max_chars: int = 50_000,  # longest text accepted, characters
                ) -> str:  # without surrounding white space
     "Return the text if recommendations can be made for it, else raise `InputError`."
     if not isinstance(text, str): raise InputError("The text has to be a string.", "Give the words themselves.")
-    found = _HALVES.sub("\ufffd", text).strip()
-    if not found: raise InputError("The text is empty.", _ADVICE)
-    if len(found) > max_chars:
-        raise InputError(f"The text has {len(found):,} characters, more than the {max_chars:,} that are accepted.",
+    usable = _HALVES.sub("\ufffd", text).strip()
+    if not usable: raise InputError("The text is empty.", _ADVICE)
+    if len(usable) > max_chars:
+        raise InputError(f"The text has {len(usable):,} characters, more than the {max_chars:,} that are accepted.",
                          "Paste one section at a time, or raise CITEREC_MAX_TEXT_CHARS.")
-    if papers_named(found): return found
-    known = stems(clean(found))
-    if not known and (language := language_of(found)) not in ("", "en"):
+    if papers_named(usable): return usable
+    known = stems(clean(usable))
+    if not known and (language := language_of(usable)) not in ("", "en"):
         raise InputError(f"The text is in {LANGUAGES[language]}, and citerec reads English.", "Paste it in English.")
-    if len(found) < MIN_CHARS: raise InputError(f"The text {found!r} is too short to tell what it is about.", _ADVICE)
-    if _is_small_talk(found): raise InputError("The text is a greeting and names no topic.", _ADVICE)
-    if not _WORDS.search(clean(found)) or not known: raise InputError("The text has no words that name a topic.",
-                                                                      _ADVICE)
-    return found
+    if len(usable) < MIN_CHARS: raise InputError(f"The text {usable!r} is too short to tell what it is about.", _ADVICE)
+    if _is_small_talk(usable): raise InputError("The text is a greeting and names no topic.", _ADVICE)
+    if not _WORDS.search(clean(usable)) or not known:
+        raise InputError("The text has no words that name a topic.", _ADVICE)
+    return usable
 
 # %% ../../nbs/54_query.ipynb #c007a
 _SMALL = FUNCTION_WORDS["en"] | STOPWORDS | frozenset("s per versus vs et al eg ie etc every another others ones "
                                                       "against unlike among across despite rather earlier later along "
                                                       "around beyond onto near".split())
+
+@lru_cache(maxsize=1 << 16)
+def _stem(word: str) -> str:
+    "The stem of a word; the word itself where it is a small one."
+    return next(iter(stems(word)), word)
+
+# %% ../../nbs/54_query.ipynb #c007r
 _TOKEN = re.compile(r"[A-Za-z0-9]+(?:\+\+)?|[^\w\s]|_")
 
 class Word(NamedTuple):
@@ -119,11 +132,6 @@ class Word(NamedTuple):
     start: int
     end: int
     hyphen: bool  # whether a hyphen joins it to the word before it
-
-@lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> str:
-    "The stem of a word; the word itself where it is a small one."
-    return next(iter(stems(word)), word)
 
 def runs(text: str,
          ) -> list[list[Word]]:  # neighbours in the text
@@ -137,8 +145,8 @@ def runs(text: str,
         joined = bool(run) and tokens[i - 1][0] == "-" and run[-1].end == start - 1
         joins = following[0] == "-" and following[1] == end and i + 2 < len(tokens) and tokens[i + 2][1] == end + 1
         low = token.lower()
-        if token[0].isalnum() and (joined or joins
-                                   or low not in _SMALL): run.append(Word(_stem(low), start, end, joined))
+        if token[0].isalnum() and (joined or joins or low not in _SMALL):
+            run.append(Word(_stem(low), start, end, joined))
         elif run:
             out.append(run)
             run = []
@@ -234,6 +242,7 @@ shrink slow smooth solve spread split start stay stop store struggle submit suff
 track train transfer transform translate tune understand unfold unify update utilise utilize vary verify weigh
 witness"""
 
+# %% ../../nbs/54_query.ipynb #c010a2
 def _forms(verb: str) -> set[str]:
     "The forms of a regular verb."
     base, y = verb.removesuffix("e"), verb[:-1]
@@ -241,6 +250,7 @@ def _forms(verb: str) -> set[str]:
     return {verb, f"{verb}s", f"{verb}es", f"{base}ed", f"{base}ing", f"{double}ed", f"{double}ing", f"{y}ies",
             f"{y}ied"}
 
+# %% ../../nbs/54_query.ipynb #c010a3
 _IRREGULAR = frozenset("grew grown hid hidden lost sent understood drew drawn".split())
 # no phrase begins with these
 _STARTS = "enhance improve eliminate reduce relate achieve enforce mitigate exploit leverage"
@@ -251,36 +261,37 @@ _VERB_FORMS = frozenset(form for verb in _VERBS.split() for form in _forms(verb)
 _TITLES_ENOUGH = 5_000  # papers of a corpus, from which its titles alone say what a topic is
 _TAIL = .2  # least share of its places in titles in which the last word of a phrase is a last one
 _LONE = .25  # the same for a word by itself
-_IN_TITLES = .03  # least share of the papers with a word that have it in their title
 _VERB_TITLES, _VERB_ENDS = 5, .5  # what the form of a verb needs to be a topic, as *sampling* is one
 _KNOWN = 3  # titles with a word, from which on its share says something
-_COMMON = .25  # share of papers from which on a word tells nothing
 _ADJECTIVE = re.compile(r"\w{2,}(?:al|ive|ous|able|ible|ary|ful|less|ly|est|ic|ized|ised)")
 
 def _may_end(topics: Topics, word: str, lone: bool) -> bool:
     "Whether a word may be the last of a keyword, or one by itself."
     share, verb = topics.ends_phrases(word), word in _VERB_FORMS
-    if verb and (lone or not word.endswith("ing")) and (topics.words[word] < _VERB_TITLES
-                                                        or share < _VERB_ENDS): return False
+    known_verb = topics.words[word] >= _VERB_TITLES and share >= _VERB_ENDS
+    if verb and (lone or not word.endswith("ing")) and not known_verb: return False
     if topics.words[word] >= _KNOWN: return share >= (_LONE if lone else _TAIL)
-    return topics.papers < _TITLES_ENOUGH and (share > 0 or not (word.endswith(("ing", "ed"))
-                                                                 or _ADJECTIVE.fullmatch(word)))
+    is_noun = not (word.endswith(("ing", "ed")) or _ADJECTIVE.fullmatch(word))
+    return topics.papers < _TITLES_ENOUGH and (share > 0 or is_noun)
 
+# %% ../../nbs/54_query.ipynb #c010p
 def phrase_papers(topics: Topics,
                   words: Sequence[str],  # lower case
                   ) -> float:  # in how many papers it is a topic; 0 where it is none
     "How common a phrase is among the corpus' topics."
     stemmed = [_stem(w) for w in words]
     titles, abstracts = topics.titles[" ".join(stemmed)], topics.abstracts[" ".join(stemmed)]
-    least = max(2,
-                round(math.log10(max(topics.papers,
-                                     10))) - 1) if topics.papers > _FEW else 1  # in 40,000 titles three may be chance
-    if not (titles >= least and (topics.papers > _FEW or titles > 1 or abstracts > 1) or abstracts > 2): return 0
+    many = topics.papers > _FEW
+    least = max(2, round(math.log10(topics.papers)) - 1) if many else 1  # in 40,000 titles three may be chance
+    if not (titles >= least and (many or titles > 1 or abstracts > 1) or abstracts > 2): return 0
     told = [s not in NO_TOPIC and w not in _SMALL for s, w in zip(stemmed, words, strict=True)]
     if any(w.isdigit() for w in words) or words[-1] in _SMALL or words[0] in _VERB_STARTS or not any(told): return 0
     return max(titles, abstracts / 4) if _may_end(topics, words[-1], lone=False) and (told[-1] or titles > 1) else 0
 
 # %% ../../nbs/54_query.ipynb #c010c1
+_IN_TITLES = .03  # least share of the papers with a word that have it in their title
+_COMMON = .25  # share of papers from which on a word says nothing
+
 def word_papers(topics: Topics,
                 word: str,  # as it stands in the text
                 ) -> float:  # in how many papers it occurs; 0 where it names no topic
@@ -298,8 +309,8 @@ def _chosen(text: str, topics: Topics) -> dict[tuple[str, ...], tuple[str, float
     "The topics in a text: stems -> how it stands there, papers of the corpus that have it, times it is there."
     found = runs(text)
     spelled = [[text[w.start : w.end] for w in run] for run in found]
-    places = [(size, at, i) for size in range(_LONGEST, 0, -1) for at,
-              run in enumerate(found) for i in range(len(run) - size + 1)]
+    places = [(size, at, i) for size in range(_LONGEST, 0, -1) for at, run in enumerate(found)
+              for i in range(len(run) - size + 1)]
     def papers_with(size: int, at: int, i: int) -> float:
         if size == 1: return word_papers(topics, spelled[at][i])
         return phrase_papers(topics, [w.lower() for w in spelled[at][i : i + size]])
@@ -308,9 +319,8 @@ def _chosen(text: str, topics: Topics) -> dict[tuple[str, ...], tuple[str, float
     chosen: dict[tuple[str, ...], tuple[str, float, int]] = {}
     for size, at, i in sorted((p for p in places if worth[p]), key=lambda p: (-p[0], -worth[p])):
         run, here = found[at], {(at, j) for j in range(i, i + size)}
-        cut = run[i].hyphen or (i + size < len(run)
-                                and run[i + size].hyphen)  # half of a word with a hyphen is no topic
-        if cut or here & taken: continue
+        halved = run[i].hyphen or (i + size < len(run) and run[i + size].hyphen)  # part of a word with a hyphen
+        if halved or here & taken: continue
         taken |= here
         key = tuple(w.stem for w in run[i : i + size])
         as_said = " ".join(text[run[i].start : run[i + size - 1].end].lower().split())
@@ -319,20 +329,6 @@ def _chosen(text: str, topics: Topics) -> dict[tuple[str, ...], tuple[str, float
     return chosen
 
 # %% ../../nbs/54_query.ipynb #c010h
-def keywords(text: str,  # prose
-             topics: Topics,  # of the corpus
-             n: int = 8,  # keywords wanted
-             ) -> tuple[str, ...]:  # most telling first, as they stand in the text, lower case
-    "The topics of the corpus that a text names."
-    chosen = _chosen(text, topics)
-    def value(key: tuple[str, ...]) -> float:
-        _, papers, times = chosen[key]
-        return (1 + math.log(times)) * math.log1p(topics.papers / papers)
-    kept: list[tuple[str, ...]] = []
-    for key in sorted(chosen, key=lambda k: (-value(k), k)):
-        if not any(set(key) <= set(other) for other in kept): kept.append(key)
-    return tuple(chosen[key][0] for key in kept[:n]) or _shared_words(text, topics)[:n]
-
 def _shared_words(text: str, topics: Topics) -> tuple[str, ...]:
     "The words that a text has in common with the corpus, the rarest first."
     found = {text[w.start : w.end].lower(): w.stem for run in runs(text) for w in run if topics.frequencies.get(w.stem)}
@@ -342,6 +338,21 @@ def _shared_words(text: str, topics: Topics) -> tuple[str, ...]:
     nouns = [w for w in shared if found[w] not in NO_TOPIC and w not in _VERB_FORMS and not w.endswith(("ing", "ed"))
              and not _ADJECTIVE.fullmatch(w)]
     return tuple(nouns or shared[: len(shared) == 1])
+
+# %% ../../nbs/54_query.ipynb #c010k
+def keywords(text: str,  # prose
+             topics: Topics,  # of the corpus
+             n: int = 8,  # keywords wanted
+             ) -> tuple[str, ...]:  # best first, as they stand in the text, lower case
+    "The topics of the corpus that a text names."
+    chosen = _chosen(text, topics)
+    def value(key: tuple[str, ...]) -> float:
+        _, papers, times = chosen[key]
+        return (1 + math.log(times)) * math.log1p(topics.papers / papers)
+    kept: list[tuple[str, ...]] = []
+    for key in sorted(chosen, key=lambda k: (-value(k), k)):
+        if not any(set(key) <= set(other) for other in kept): kept.append(key)
+    return tuple(chosen[key][0] for key in kept[:n]) or _shared_words(text, topics)[:n]
 
 # %% ../../nbs/54_query.ipynb #c015
 _DATA = (r"imagenet|cifar(?:-?\d+)?|e?mnist|(?:ms[- ])?coco|squad|(?:super)?glue|mmlu|gsm8k|humaneval|mbpp|librispeech"
@@ -382,21 +393,22 @@ CUES: dict[CitationIntent, tuple[tuple[float, re.Pattern[str]], ...]] = {
                   r"|w(?:as|ere) (?:first |originally )?(?:introduced|proposed|shown|invented)|originally"
                   r"|first (?:introduced|proposed|shown)|known (?:as|to)|long"),
             (.5, r"prior work|remains?|is an?|are (?:an?|the)|can"))}.items()}
+
+# %% ../../nbs/54_query.ipynb #c015z
 Cues = dict[str, list[str]]
 
 def _cues(sentence: str) -> tuple[dict[CitationIntent, float], Cues]:
     "The weight of the cues for each intent in a sentence, and the cues."
-    said: Cues = {i.value: [m[0].lower() for _, cue in cues for m in cue.finditer(sentence)] for i,
-                  cues in CUES.items()}
+    said: Cues = {i.value: [m[0].lower() for _, cue in cues for m in cue.finditer(sentence)]
+                  for i, cues in CUES.items()}
     return {i: sum(weight * len(cue.findall(sentence)) for weight, cue in cues) for i, cues in CUES.items()}, said
 
 # %% ../../nbs/54_query.ipynb #c016
-_SILENT = .5  # vote of a sentence without cues, for background
-
 def _leading(weights: dict[CitationIntent, float]) -> CitationIntent:
     "The intent with the most weight; background where none leads."
     return max(CitationIntent, key=lambda i: (weights[i], i is CitationIntent.background))
 
+# %% ../../nbs/54_query.ipynb #c016m
 def marked_sentence(prepared: MarkedText,
                     ) -> str:  # the whole text where it has no marker
     "The sentence of a text that the marker stands in."
@@ -406,9 +418,11 @@ def marked_sentence(prepared: MarkedText,
     at = prepared.body.find(" ".join(before)) + len(" ".join(before)) - 1
     return next((prepared.body[a:b] for a, b in sentences(prepared.body) if a <= at < b), prepared.body)
 
+# %% ../../nbs/54_query.ipynb #c016i
+_SILENT = .5  # vote of a sentence without cues, for background
+
 def intent(prepared: MarkedText,
-           ) -> tuple[CitationIntent, float,
-                      Cues]:  # the intent, the confidence in it (0 to 1), the cues found for each
+           ) -> tuple[CitationIntent, float, Cues]:  # the intent, the confidence in it (0 to 1), the cues for each
     "What a citation in this text is for."
     text = marked_sentence(prepared)
     weights, said = _cues(text)
@@ -424,31 +438,27 @@ def intent(prepared: MarkedText,
 # %% ../../nbs/54_query.ipynb #c018
 ACRONYMS: dict[str, str] = {
     "ASR": "automatic speech recognition", "BO": "Bayesian optimization", "CNN": "convolutional neural network",
-                            "CoT": "chain of thought",
-    "CV": "computer vision", "DP": "differential privacy", "DPO": "direct preference optimization",
-    "DRO": "distributionally robust optimization", "FL": "federated learning", "GAN": "generative adversarial network",
-    "GCN": "graph convolutional network", "GNN": "graph neural network", "GP": "Gaussian process",
-                            "HMM": "hidden Markov model",
+    "CoT": "chain of thought", "CV": "computer vision", "DP": "differential privacy",
+    "DPO": "direct preference optimization", "DRO": "distributionally robust optimization",
+    "FL": "federated learning", "GAN": "generative adversarial network", "GCN": "graph convolutional network",
+    "GNN": "graph neural network", "GP": "Gaussian process", "HMM": "hidden Markov model",
     "ICL": "in-context learning", "IR": "information retrieval", "KD": "knowledge distillation",
-                            "KG": "knowledge graph",
-    "LDA": "latent Dirichlet allocation", "LLM": "large language model", "LM": "language model",
-                            "LSTM": "long short-term memory",
-    "MCMC": "Markov chain Monte Carlo", "MCTS": "Monte Carlo tree search", "MDP": "Markov decision process",
-    "MIL": "multiple instance learning", "MoE": "mixture of experts", "MT": "machine translation",
-                            "NAS": "neural architecture search",
+    "KG": "knowledge graph", "LDA": "latent Dirichlet allocation", "LLM": "large language model",
+    "LM": "language model", "LSTM": "long short-term memory", "MCMC": "Markov chain Monte Carlo",
+    "MCTS": "Monte Carlo tree search", "MDP": "Markov decision process", "MIL": "multiple instance learning",
+    "MoE": "mixture of experts", "MT": "machine translation", "NAS": "neural architecture search",
     "NER": "named entity recognition", "NLI": "natural language inference", "NLP": "natural language processing",
     "NMT": "neural machine translation", "NTK": "neural tangent kernel", "OOD": "out-of-distribution",
     "PEFT": "parameter-efficient fine-tuning", "POMDP": "partially observable Markov decision process",
     "PPO": "proximal policy optimization", "QA": "question answering", "RAG": "retrieval-augmented generation",
     "RL": "reinforcement learning", "RLHF": "reinforcement learning from human feedback",
-                            "RNN": "recurrent neural network",
-    "SGD": "stochastic gradient descent", "SSL": "self-supervised learning", "SSM": "state space model",
-                            "SVM": "support vector machine",
-    "TTS": "text-to-speech", "UDA": "unsupervised domain adaptation", "VAE": "variational autoencoder",
-                            "ViT": "vision transformer",
+    "RNN": "recurrent neural network", "SGD": "stochastic gradient descent", "SSL": "self-supervised learning",
+    "SSM": "state space model", "SVM": "support vector machine", "TTS": "text-to-speech",
+    "UDA": "unsupervised domain adaptation", "VAE": "variational autoencoder", "ViT": "vision transformer",
     "VLM": "vision-language model", "VQA": "visual question answering",
 }
 
+# %% ../../nbs/54_query.ipynb #c018e
 def expand_query(body: str,  # prose without markers
                  ) -> str:
     "A text with the words behind its acronyms added where they are missing."
@@ -457,7 +467,6 @@ def expand_query(body: str,  # prose without markers
     return " ".join([body, *added])
 
 # %% ../../nbs/54_query.ipynb #c021
-_SUB_QUERIES = 16  # of an analysis, at most: twelve claims and three facets fit
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=200)]
 
 class Reading(BaseModel):
@@ -469,20 +478,14 @@ class Reading(BaseModel):
     facets: Annotated[list[Line], Field(max_length=3)] = []
     confidence: Annotated[float, Field(ge=0, le=1)]
 
-_INSTRUCTIONS = """\
-You prepare a search for scientific papers that an author could cite in a text. Read the text and answer as JSON:
-keywords: the technical terms it is about, most telling first, at most eight;
-intent: what a citation in it would be for: background (what is known), method (something used or extended), \
-comparison (a rival or baseline), benchmark (data, a task, a metric);
-expanded_query: further technical terms, synonyms and spelled-out acronyms that papers on its topic use;
-facets: at most three short queries for aspects that one query would miss;
-confidence: how sure you are of the intent, 0 to 1.
-Name topics, not papers or authors."""
-
+# %% ../../nbs/54_query.ipynb #c021b
 def _is_of(keyword: str, text: str, present: set[str]) -> bool:
     "Whether all words of a keyword are in a text."
     parts = set(stems(keyword))
     return parts <= present if parts else keyword in text.lower()
+
+# %% ../../nbs/54_query.ipynb #c021c
+_SUB_QUERIES = 16  # of an analysis, at most: twelve claims and three facets fit
 
 def from_reading(prepared: MarkedText,
                  reading: Reading,
@@ -498,28 +501,17 @@ def from_reading(prepared: MarkedText,
                          sub_queries=tuple(queries)[:_SUB_QUERIES])
 
 # %% ../../nbs/54_query.ipynb #c022c
+def _without(text: str, names: Sequence[Named]) -> str:
+    "A text without names of papers."
+    edges = [0, *(at for name in names for at in (name.start, name.end)), len(text)]
+    return "".join(text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
+
+# %% ../../nbs/54_query.ipynb #c022r
 _REQUEST = frozenset("""similar like related relevant close paper papers work works article articles publication
 publications preprint preprints study studies research find show me give get list recommend suggest recommendation
 recommendations search searching look looking want need please see cite cites cited citing citation citations
 reference references following follow based build builds building others such something anything everything follow-up
 read should after next""".split())
-# names that may be something else, inside a sentence
-_WEAK = re.compile(r"[A-Z]\d{2}-\d{4}|W\d{6,12}|[a-z-]{2,12}(?:\.[A-Z]{2})?/\d{7}|\d{4}\.\d{4}")
-
-_LOOKED_UP = 50  # different names in a text, at most; a list of references has more
-
-class Resolved(NamedTuple):
-    "A text whose names of papers have been looked up."
-    text: str  # what is to be read in its place
-    ids: tuple[str, ...]  # papers of the corpus that it names
-    said: tuple[str, ...]  # sentences for the reader
-    replaced: bool  # whether a paper is the text
-    cut: tuple[Named, ...] = ()  # names that were taken out of it
-
-def _without(text: str, names: Sequence[Named]) -> str:
-    "A text without names of papers."
-    edges = [0, *(at for name in names for at in (name.start, name.end)), len(text)]
-    return "".join(text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 def _rest(text: str) -> str:
     "What a request says beside that it wants papers similar to one; nothing where it says no more."
@@ -527,6 +519,9 @@ def _rest(text: str) -> str:
     told = any(w not in FUNCTION_WORDS["en"] for w in _WORDS.findall(" ".join(words).lower()))
     rest = re.sub(r"\(\s*\)|\[\s*\]", "", " ".join(words)) if told else ""
     return re.sub(r"^[\s,;:.]*(?:(?:to|as|of|by|than|in|but|and|the|an?)\b[\s,;:.]*)*", "", rest, flags=re.I)
+
+# %% ../../nbs/54_query.ipynb #c022p
+_LOOKED_UP = 50  # different names in a text, at most; a list of references has more
 
 def _papers_of(corpus: Corpus, text: str) -> dict[Named, list[str]]:
     "The names of papers in a text, and the papers that have them; a corpus id is a name where it is all of a text."
@@ -536,6 +531,18 @@ def _papers_of(corpus: Corpus, text: str) -> dict[Named, list[str]]:
     return {name: looked_up[name.name] for name in names if name.name in looked_up}
 
 # %% ../../nbs/54_query.ipynb #c022e
+# names that may be something else, inside a sentence
+_WEAK = re.compile(r"[A-Z]\d{2}-\d{4}|W\d{6,12}|[a-z-]{2,12}(?:\.[A-Z]{2})?/\d{7}|\d{4}\.\d{4}")
+
+class Resolved(NamedTuple):
+    "A text whose names of papers have been looked up."
+    text: str  # what is to be read in its place
+    ids: tuple[str, ...]  # papers of the corpus that it names
+    said: tuple[str, ...]  # sentences for the reader
+    replaced: bool  # whether a paper is the text
+    cut: tuple[Named, ...] = ()  # names that were taken out of it
+
+# %% ../../nbs/54_query.ipynb #c022e2
 _PAPERS = 3  # papers that are the text together, at most
 _ONE_PAPER = "Ask for a paper of the corpus, or paste a sentence on its topic."
 
@@ -560,10 +567,8 @@ def resolve(corpus: Corpus,
     papers = corpus.papers(ids)
     titles = "; ".join(map(_quoted_title, papers))
     if papers and len(sentences(rest)) > 1 and len(prepare(rest).claims) > 1:
-        return Resolved(rest, ids,
-                        (*said,
-                         f"Your text names {titles}, so the list leaves {'it' if len(papers) == 1 else 'them'} out."),
-                        False, tuple(names))
+        said.append(f"Your text names {titles}, so the list leaves {'it' if len(papers) == 1 else 'them'} out.")
+        return Resolved(rest, ids, tuple(said), False, tuple(names))
     if papers:
         are = "is" if len(papers) == 1 else "are"
         said.append(f"{titles} {are} searched for by title and abstract, and left out of the list.")
@@ -578,6 +583,7 @@ def _prepared(resolved: Resolved) -> MarkedText:
     if resolved.replaced: return prepared.model_copy(update={"claims": (), "spans": ()})
     return prepared
 
+# %% ../../nbs/54_query.ipynb #c024b0
 def _in_place(prepared: MarkedText, given: str, cut: Sequence[Named]) -> MarkedText:
     "A prepared text whose claims have their places in the text as given, with white space and names of papers."
     begin = len(given) - len(given.lstrip())
@@ -585,12 +591,23 @@ def _in_place(prepared: MarkedText, given: str, cut: Sequence[Named]) -> MarkedT
     kept = [i for i in range(begin, len(given)) if i not in gone]
     return prepared.model_copy(update={"spans": tuple((kept[a], kept[b - 1] + 1) for a, b in prepared.spans)})
 
+# %% ../../nbs/54_query.ipynb #c024c
 def _language_note(language: str) -> list[str]:
     "A sentence on the language of a text that is not English."
     if language in ("", "en"): return []
     return [f"Your text is in {LANGUAGES[language]}. citerec reads English, so an English text finds more."]
 
 # %% ../../nbs/54_query.ipynb #c024a1
+_INSTRUCTIONS = """\
+You prepare a search for scientific papers that an author could cite in a text. Read the text and answer as JSON:
+keywords: the technical terms it is about, most telling first, at most eight;
+intent: what a citation in it would be for: background (what is known), method (something used or extended), \
+comparison (a rival or baseline), benchmark (data, a task, a metric);
+expanded_query: further technical terms, synonyms and spelled-out acronyms that papers on its topic use;
+facets: at most three short queries for aspects that one query would miss;
+confidence: how sure you are of the intent, 0 to 1.
+Name topics, not papers or authors."""
+
 def read_by_model(llm: LLM,
                   state: PipelineState,  # with what the agent has written already
                   text: str,  # what the model reads
@@ -610,7 +627,7 @@ def read_by_model(llm: LLM,
     return {**update, "query_analysis": own, "errors": (*state.errors, failure)}
 
 # %% ../../nbs/54_query.ipynb #c024b
-ASKED_ALONE = 3  # least claims of a text that are asked one by one: the whole text stands for two, and each costs an embedding
+ASKED_ALONE = 3  # claims from which on each is asked alone: the whole text stands for two, and each costs an embedding
 
 class QueryAgent:
     "Agent 1: reads the user's text."
@@ -623,16 +640,14 @@ class QueryAgent:
 
     def __call__(self,
                  state: PipelineState,
-                 ) -> dict[str,
-                           Any]:  # `prepared`, `query_analysis`, and what it adds to `filters`, `metadata` and `errors`
+                 ) -> dict[str, Any]:  # `prepared`, `query_analysis`; where needed `filters`, `metadata`, `errors`
         "Analyse the text; raises `InputError` where there is nothing to analyse."
         resolved = resolve(self.corpus, check_text(state.user_text, self.max_chars))
         prepared = _in_place(_prepared(resolved), state.user_text, resolved.cut)
-        found, confidence, _ = intent(prepared)
+        best, confidence, _ = intent(prepared)
         claims = prepared.claims if len(prepared.claims) >= ASKED_ALONE else ()
-        own = QueryAnalysis(topic_keywords=keywords(prepared.body, topics_of(self.corpus)), citation_intent=found,
-                            confidence=confidence,
-                            expanded_query=expand_query(prepared.body), sub_queries=claims)
+        own = QueryAnalysis(topic_keywords=keywords(prepared.body, topics_of(self.corpus)), citation_intent=best,
+                            confidence=confidence, expanded_query=expand_query(prepared.body), sub_queries=claims)
         update: dict[str, Any] = {"prepared": prepared, "query_analysis": own}
         if resolved.ids:
             excluded = tuple(dict.fromkeys([*state.filters.exclude_ids, *resolved.ids]))

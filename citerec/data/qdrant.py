@@ -22,35 +22,55 @@ from ..errors import CiterecError, CorpusError, ServiceError
 from ..files import REPAIR, need_space, whole_folder
 from ..schema import SearchFilter
 
-# %% ../../nbs/35_qdrant.ipynb #c014
+# %% ../../nbs/35_qdrant.ipynb #c005
 _PAYLOAD = {"year": "Integer", "citation_count": "Integer", "concepts": "Keyword"}  # indexed fields and their types
-_BATCH = 1000  # points an upload
-_RESERVED, _PER_VECTOR = 32 << 20, 4  # bytes that a build needs beside the vectors, and how often it needs their size; measured: 22 MB, 3.7 times
-_M, _EF_CONSTRUCT, _EF_SEARCH = 16, 100, 128  # HNSW: links a point, candidates while building and, at least, while searching
 
 def _payload(columns: PaperColumns, row: int) -> dict[str, Any]:
     "What a filter may ask of one paper; an unknown year is left out."
-    found: dict[str, Any] = {"citation_count": int(columns.citation_counts[row])}
-    if columns.years[row]: found["year"] = int(columns.years[row])
-    if columns.concepts[row]: found["concepts"] = list(columns.concepts[row])
-    return found
+    fields: dict[str, Any] = {"citation_count": int(columns.citation_counts[row])}
+    if columns.years[row]: fields["year"] = int(columns.years[row])
+    if columns.concepts[row]: fields["concepts"] = list(columns.concepts[row])
+    return fields
 
-def _conditions(models: Any, filters: SearchFilter, columns: PaperColumns, range_type: Any, has_id: Any, empty: Any) -> Any:
+# %% ../../nbs/35_qdrant.ipynb #c005d
+def _conditions(models: Any, filters: SearchFilter, columns: PaperColumns,
+                range_type: Any, has_id: Any, empty: Any) -> Any:
     "A filter in the words of a Qdrant library; None where everything is allowed."
     must, must_not = [], []
     if filters.year_min is not None or filters.year_max is not None:
         years = models.FieldCondition(key="year", range=range_type(gte=filters.year_min, lte=filters.year_max))
         must.append(models.Filter(should=[years, empty("year")]))
-    if filters.min_citations: must.append(models.FieldCondition(key="citation_count", range=range_type(gte=filters.min_citations)))
-    if filters.concepts: must.append(models.FieldCondition(key="concepts", match=models.MatchAny(any=[c.lower() for c in filters.concepts])))
+    if filters.min_citations:
+        must.append(models.FieldCondition(key="citation_count", range=range_type(gte=filters.min_citations)))
+    if filters.concepts:
+        lowered = models.MatchAny(any=[c.lower() for c in filters.concepts])
+        must.append(models.FieldCondition(key="concepts", match=lowered))
     excluded = columns.rows(filters.exclude_ids)
     if excluded: must_not.append(has_id(excluded))
     return models.Filter(must=must or None, must_not=must_not or None) if must or must_not else None
 
-def _ordered(found: list, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _edge_filter(filters: SearchFilter, columns: PaperColumns) -> Any:
+    "A filter for the embedded library."
+    import qdrant_edge as q
+    return _conditions(q, filters, columns, q.RangeFloat, lambda rows: q.HasIdCondition(set(rows)), q.IsEmptyCondition)
+
+def _server_filter(filters: SearchFilter, columns: PaperColumns) -> Any:
+    "A filter for the client of a server."
+    from qdrant_client import models as m
+    return _conditions(m, filters, columns, m.Range, lambda rows: m.HasIdCondition(has_id=rows),
+                       lambda field: m.IsEmptyCondition(is_empty=m.PayloadField(key=field)))
+
+# %% ../../nbs/35_qdrant.ipynb #c005g
+def _ordered(points: list, k: int) -> tuple[np.ndarray, np.ndarray]:
     "Rows and scores of Qdrant's points; equal scores by row."
-    points = sorted((-p.score, int(p.id)) for p in found)[:k]
-    return np.array([row for _, row in points], dtype=np.int64), np.array([-score for score, _ in points], dtype=np.float32)
+    best = sorted((-p.score, int(p.id)) for p in points)[:k]
+    return np.array([row for _, row in best], dtype=np.int64), np.array([-score for score, _ in best], dtype=np.float32)
+
+# %% ../../nbs/35_qdrant.ipynb #c013a
+_SAID = 120  # characters of Qdrant's words in an error
+
+class IndexHeld(CorpusError):
+    "Another process has the embedded index open."
 
 @contextmanager
 def _inside(folder: Path, what: str) -> Iterator[None]:
@@ -59,14 +79,41 @@ def _inside(folder: Path, what: str) -> Iterator[None]:
     except CiterecError: raise
     except BaseException as e:
         if not isinstance(e, Exception) and type(e).__name__ != "PanicException": raise  # Ctrl-C and the like
-        if "WouldBlock" in str(e): raise IndexHeld("Another process uses the vector index of this corpus.", "Close it, or let the exact index answer.") from None
-        raise CorpusError(f"The vector index in {folder} {what} ({' '.join(str(e).split())[:_SAID]}).", REPAIR) from None
+        if "WouldBlock" in str(e):
+            raise IndexHeld("Another process uses the vector index of this corpus.",
+                            "Close it, or let the exact index answer.") from None
+        said = " ".join(str(e).split())[:_SAID]
+        raise CorpusError(f"The vector index in {folder} {what} ({said}).", REPAIR) from None
 
-_SAID = 120  # characters of Qdrant's words in an error
+# %% ../../nbs/35_qdrant.ipynb #c013e
+_BATCH = 1000  # points an upload
+_RESERVED = 32 << 20  # bytes a build needs beside the vectors; measured: 22 MB
+_PER_VECTOR = 4  # times the size of the vectors that a build needs; measured: 3.7
+_M, _EF_CONSTRUCT = 16, 100  # HNSW: links a point, candidates while building
+_FULL_SCAN = 1000  # KB of vectors up to which Qdrant compares all of them
 
-class IndexHeld(CorpusError):
-    "Another process has the embedded index open."
+def _batches(papers: int, start: int = 0) -> Iterator[range]:
+    "Rows from `start` on, `_BATCH` at a time."
+    for first in range(start, papers, _BATCH): yield range(first, min(first + _BATCH, papers))
 
+def _build_edge(folder: Path, vectors: np.ndarray, columns: PaperColumns, progress: bool) -> None:
+    "Write an embedded index into a folder that is there."
+    import qdrant_edge as q
+    config = q.EdgeConfig(vectors=q.EdgeVectorParams(size=vectors.shape[1], distance=q.Distance.Dot),
+                          hnsw_config=q.HnswIndexConfig(m=_M, ef_construct=_EF_CONSTRUCT,
+                                                        full_scan_threshold=_FULL_SCAN))
+    shard = q.EdgeShard.create(str(folder), config)
+    for field, kind in _PAYLOAD.items():
+        shard.update(q.UpdateOperation.create_field_index(field, getattr(q.PayloadSchemaType, kind)))
+    for rows in tqdm([*_batches(len(vectors))], desc="vector index", unit="batch", disable=not progress):
+        points = [q.Point(id=row, vector=vectors[row].tolist(), payload=_payload(columns, row)) for row in rows]
+        shard.update(q.UpdateOperation.upsert_points(points))
+    shard.optimize()
+    shard.flush()
+    shard.close()
+    q.EdgeShard.load(str(folder)).close()  # tidies up: what is left never changes
+
+# %% ../../nbs/35_qdrant.ipynb #c013h
 @dataclass
 class _Held:
     "An open index of this process, and how many use it."
@@ -76,6 +123,33 @@ class _Held:
 _HELD: dict[tuple, _Held] = {}
 _HOLDING = threading.RLock()
 
+def _hold(folder: Path, papers: int) -> tuple[tuple, Any]:
+    "The key and the shard of an index, opened or shared; raises `CorpusError` where it is not of so many papers."
+    import qdrant_edge
+    with _HOLDING, _inside(folder, "cannot be opened"):
+        segments = sorted(p.name for p in (folder / "segments").iterdir())
+        key = (os.getpid(), folder.resolve(), *segments)
+        held = _HELD.get(key) or _Held(qdrant_edge.EdgeShard.load(str(folder)))
+        points = held.shard.info().points_count
+        if points != papers:
+            if not held.users: held.shard.close()
+            raise CorpusError(f"The vector index in {folder} holds {points} of {papers} papers.", REPAIR)
+        held.users += 1
+        _HELD[key] = held
+        return key, held.shard
+
+def _let_go(folder: Path, key: tuple) -> None:
+    "One user less; the last one closes the index."
+    with _HOLDING, _inside(folder, "cannot be closed"):
+        held = _HELD[key]
+        held.users -= 1
+        if held.users: return
+        del _HELD[key]
+        held.shard.close()
+
+# %% ../../nbs/35_qdrant.ipynb #c014
+_EF_SEARCH = 128  # HNSW: candidates while searching, at least
+
 class EmbeddedIndex:
     "Qdrant inside this process, over a folder. One process at a time can hold it."
     name = "qdrant-edge"
@@ -84,18 +158,10 @@ class EmbeddedIndex:
                  folder: Path,  # made by `EmbeddedIndex.build`
                  columns: PaperColumns,
                  ):
-        import qdrant_edge
         self.folder, self.columns = folder, columns
-        if not (folder / "edge_config.json").exists(): raise CorpusError(f"There is no vector index in {folder}.", REPAIR)
-        with _HOLDING, _inside(folder, "cannot be opened"):
-            self._key = (os.getpid(), folder.resolve(), *sorted(p.name for p in (folder / "segments").iterdir()))  # a new index has new segments
-            held = _HELD.get(self._key) or _Held(qdrant_edge.EdgeShard.load(str(folder)))
-            self._shard, there = held.shard, held.shard.info().points_count
-            if there != len(columns.ids):
-                if not held.users: held.shard.close()
-                raise CorpusError(f"The vector index in {folder} holds {there} of {len(columns.ids)} papers.", REPAIR)
-            held.users += 1
-            _HELD[self._key] = held
+        if not (folder / "edge_config.json").exists():
+            raise CorpusError(f"There is no vector index in {folder}.", REPAIR)
+        self._key, self._shard = _hold(folder, len(columns.ids))
 
     @classmethod
     def build(cls,
@@ -105,20 +171,9 @@ class EmbeddedIndex:
               progress: bool = False,  # show a progress bar
               ) -> None:
         "Build the index on disk, whole or not at all."
-        import qdrant_edge as q
         need_space(folder.parent, _RESERVED + _PER_VECTOR * vectors.size * vectors.itemsize, "The vector index")
-        config = q.EdgeConfig(vectors=q.EdgeVectorParams(size=vectors.shape[1], distance=q.Distance.Dot),
-                              hnsw_config=q.HnswIndexConfig(m=_M, ef_construct=_EF_CONSTRUCT, full_scan_threshold=1000))
         with whole_folder(folder) as part, _inside(folder, "cannot be built"):
-            shard = q.EdgeShard.create(str(part), config)
-            for field, kind in _PAYLOAD.items(): shard.update(q.UpdateOperation.create_field_index(field, getattr(q.PayloadSchemaType, kind)))
-            for start in tqdm(range(0, len(vectors), _BATCH), desc="vector index", unit="batch", disable=not progress):
-                rows = range(start, min(start + _BATCH, len(vectors)))
-                shard.update(q.UpdateOperation.upsert_points([q.Point(id=row, vector=vectors[row].tolist(), payload=_payload(columns, row)) for row in rows]))
-            shard.optimize()
-            shard.flush()
-            shard.close()
-            q.EdgeShard.load(str(part)).close()  # tidies up: what is left never changes
+            _build_edge(part, vectors, columns, progress)
 
     def search(self,
                vector: np.ndarray,  # float32, shape (dim,), length 1
@@ -127,30 +182,75 @@ class EmbeddedIndex:
                ) -> tuple[np.ndarray, np.ndarray]:  # rows and cosines, best first
         "The papers nearest to a vector."
         import qdrant_edge as q
-        condition = _conditions(q, filters, self.columns, q.RangeFloat, lambda rows: q.HasIdCondition(set(rows)), q.IsEmptyCondition)
-        request = q.QueryRequest(query=q.Query.Nearest(vector.tolist()), limit=k, filter=condition, params=q.SearchParams(hnsw_ef=max(_EF_SEARCH, k)))
+        condition = _edge_filter(filters, self.columns)
+        request = q.QueryRequest(query=q.Query.Nearest(vector.tolist()), limit=k, filter=condition,
+                                 params=q.SearchParams(hnsw_ef=max(_EF_SEARCH, k)))
         with _inside(self.folder, "cannot be searched"): return _ordered(self._shard.query(request), k)
 
     def close(self) -> None:
         "Let go of the folder; a second time changes nothing."
-        with _HOLDING, _inside(self.folder, "cannot be closed"):
-            held, self._shard = self._shard and _HELD.get(self._key), None
-            if held is None: return
-            held.users -= 1
-            if held.users: return
-            del _HELD[self._key]
-            held.shard.close()
+        with _HOLDING:
+            shard, self._shard = self._shard, None
+            if shard is not None: _let_go(self.folder, self._key)
 
-# %% ../../nbs/35_qdrant.ipynb #c020
+# %% ../../nbs/35_qdrant.ipynb #c019a
+_WORDS = 100  # characters of the client's words in an error
+
 @contextmanager
 def _asking(what: str) -> Iterator[None]:
     "Turn the many errors of a client into the one that says what to do."
     try: yield
     except CiterecError: raise
     except Exception as e:  # the client passes on those of its transport
-        said = " ".join(str(getattr(e, "reason_phrase", "") or type(e).__name__).split())[:100]
-        raise ServiceError(f"The Qdrant server failed {what} ({said}).", "Look at its log, or unset CITEREC_QDRANT_URL to use the embedded index.") from None
+        said = " ".join(str(getattr(e, "reason_phrase", "") or type(e).__name__).split())[:_WORDS]
+        raise ServiceError(f"The Qdrant server failed {what} ({said}).",
+                           "Look at its log, or unset CITEREC_QDRANT_URL to use the embedded index.") from None
 
+# %% ../../nbs/35_qdrant.ipynb #c019d
+def _open_collection(client: Any, name: str, dim: int, papers: int) -> int:
+    "Make a collection where there is none; gives how many of the papers it holds."
+    from qdrant_client import models
+    if not client.collection_exists(name):
+        client.create_collection(name, vectors_config=models.VectorParams(size=dim, distance=models.Distance.DOT),
+                                 hnsw_config=models.HnswConfigDiff(m=_M, ef_construct=_EF_CONSTRUCT))
+    points = client.count(name, exact=True).count
+    if points <= papers: return points
+    raise ServiceError(f"The collection {name} holds {points} points, the corpus has {papers} papers.",
+                       "Delete the collection; it is filled again.")
+
+def _send(client: Any, name: str, vectors: np.ndarray, columns: PaperColumns, start: int, progress: bool) -> None:
+    "Send the papers from row `start` on, each batch confirmed."
+    from qdrant_client import models
+    for field, kind in _PAYLOAD.items():  # a second time changes nothing
+        client.create_payload_index(name, field, getattr(models.PayloadSchemaType, kind.upper()), wait=True)
+    def point(row: int) -> Any:
+        return models.PointStruct(id=row, vector=vectors[row].tolist(), payload=_payload(columns, row))
+    with tqdm(total=len(vectors), initial=start, desc="upload", unit="paper", disable=not progress) as bar:
+        for rows in _batches(len(vectors), start):
+            points = [point(row) for row in rows]
+            client.upsert(name, points=points, wait=True)
+            bar.update(len(rows))
+
+# %% ../../nbs/35_qdrant.ipynb #c022c
+def _connected(url: str, api_key: str | None, timeout: int) -> Any:
+    "A `QdrantClient` of a server that answers."
+    from qdrant_client import QdrantClient
+    try:
+        client = QdrantClient(url=url, api_key=api_key, timeout=timeout, check_compatibility=False)
+        client.get_collections()
+    except Exception as e:
+        raise ServiceError(f"No Qdrant server answers at {url} ({type(e).__name__}).",
+                           "Start it, correct CITEREC_QDRANT_URL, or unset it to use the embedded index.") from None
+    return client
+
+# %% ../../nbs/35_qdrant.ipynb #c022f
+def _near(vector: np.ndarray, k: int, condition: Any) -> dict[str, Any]:
+    "A search in the words of the client."
+    from qdrant_client import models
+    return {"query": vector.tolist(), "limit": k, "query_filter": condition, "with_payload": False,
+            "search_params": models.SearchParams(hnsw_ef=max(_EF_SEARCH, k))}
+
+# %% ../../nbs/35_qdrant.ipynb #c020
 class ServerIndex:
     "Qdrant as a server, one collection a corpus."
     name = "qdrant-server"
@@ -171,37 +271,16 @@ class ServerIndex:
                 timeout: int = 10,  # seconds
                 ) -> "ServerIndex":
         "Connect to a server; raises `ServiceError` where none answers."
-        from qdrant_client import QdrantClient
-        try:
-            client = QdrantClient(url=url, api_key=api_key, timeout=timeout, check_compatibility=False)
-            client.get_collections()
-        except Exception as e:
-            raise ServiceError(f"No Qdrant server answers at {url} ({type(e).__name__}).",
-                               "Start it, correct CITEREC_QDRANT_URL, or unset it to use the embedded index.") from None
-        return cls(client, collection, columns)
+        return cls(_connected(url, api_key, timeout), collection, columns)
 
     def upload(self,
                vectors: np.ndarray,  # float32, shape (papers, dim), rows of length 1
                progress: bool = False,  # show a progress bar
                ) -> None:
         "Send what the collection does not hold yet; an upload that was cut off continues. Raises `ServiceError`."
-        from qdrant_client import models
         with _asking("while the vectors were sent; what it has is kept"):
-            if not self.client.collection_exists(self.collection):
-                self.client.create_collection(self.collection, vectors_config=models.VectorParams(size=vectors.shape[1], distance=models.Distance.DOT),
-                                              hnsw_config=models.HnswConfigDiff(m=_M, ef_construct=_EF_CONSTRUCT))
-            there = self.client.count(self.collection, exact=True).count
-            if there == len(vectors): return
-            if there > len(vectors): raise ServiceError(f"The collection {self.collection} holds {there} points, the corpus has {len(vectors)} papers.",
-                                                        "Delete the collection; it is filled again.")
-            for field, kind in _PAYLOAD.items():  # a second time changes nothing
-                self.client.create_payload_index(self.collection, field, getattr(models.PayloadSchemaType, kind.upper()), wait=True)
-            with tqdm(total=len(vectors), initial=there, desc="upload", unit="paper", disable=not progress) as bar:
-                for start in range(there, len(vectors), _BATCH):
-                    rows = range(start, min(start + _BATCH, len(vectors)))
-                    points = [models.PointStruct(id=row, vector=vectors[row].tolist(), payload=_payload(self.columns, row)) for row in rows]
-                    self.client.upsert(self.collection, points=points, wait=True)
-                    bar.update(len(rows))
+            held = _open_collection(self.client, self.collection, vectors.shape[1], len(vectors))
+            if held < len(vectors): _send(self.client, self.collection, vectors, self.columns, held, progress)
 
     def search(self,
                vector: np.ndarray,  # float32, shape (dim,), length 1
@@ -209,13 +288,9 @@ class ServerIndex:
                filters: SearchFilter = SearchFilter(),
                ) -> tuple[np.ndarray, np.ndarray]:  # rows and cosines, best first
         "The papers nearest to a vector. Raises `ServiceError`."
-        from qdrant_client import models as m
-        condition = _conditions(m, filters, self.columns, m.Range, lambda rows: m.HasIdCondition(has_id=rows),
-                                lambda field: m.IsEmptyCondition(is_empty=m.PayloadField(key=field)))
-        with _asking("during a search"):
-            found = self.client.query_points(self.collection, query=vector.tolist(), limit=k, query_filter=condition, with_payload=False,
-                                             search_params=m.SearchParams(hnsw_ef=max(_EF_SEARCH, k)))
-        return _ordered(found.points, k)
+        near = _near(vector, k, _server_filter(filters, self.columns))
+        with _asking("during a search"): answer = self.client.query_points(self.collection, **near)
+        return _ordered(answer.points, k)
 
     def close(self) -> None:
         "Close the connection."

@@ -31,6 +31,23 @@ def sample_source() -> JsonlSource:
     "The records of the sample corpus, as they ship with citerec."
     return JsonlSource(shipped("sample"))
 
+# %% ../../nbs/43_sample.ipynb #c046b
+def _private_folder() -> Path:
+    "A folder in the temporary folder that this user alone may write to; somebody else may have made one of that name."
+    if not hasattr(os, "getuid"): return Path(tempfile.mkdtemp(prefix="citerec-"))
+    folder = Path(tempfile.gettempdir()) / f"citerec-{os.getuid()}"
+    with contextlib.suppress(FileExistsError): folder.mkdir(mode=stat.S_IRWXU)
+    status = folder.lstat()
+    open_to_others = status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not open_to_others
+    return folder if ours else Path(tempfile.mkdtemp(prefix="citerec-"))
+
+# %% ../../nbs/43_sample.ipynb #c046d
+def _kept(source: JsonlSource, folder: Path, settings: Settings | None) -> Corpus:
+    "The corpus of a source that ships with citerec, built where it is missing or cannot be opened."
+    try: return Corpus.open(folder, settings)
+    except CorpusError: return Corpus.build(source, folder, load_settings(), progress=False)
+
 def open_corpus(name: str | Path,  # a corpus folder, or "sample"
                 settings: Settings | None = None,  # None: from the environment
                 ) -> Corpus:
@@ -42,24 +59,10 @@ def open_corpus(name: str | Path,  # a corpus folder, or "sample"
     try: return _kept(source, user_cache_path("citerec", ensure_exists=True) / place, settings)
     except OSError: return _kept(source, _private_folder() / place, settings)  # no cache folder may be written to
 
-def _kept(source: JsonlSource, folder: Path, settings: Settings | None) -> Corpus:
-    "The corpus of a source that ships with citerec, built where it is not there yet, or cannot be opened."
-    try: return Corpus.open(folder, settings)
-    except CorpusError: return Corpus.build(source, folder, load_settings(), progress=False)
-
-def _private_folder() -> Path:
-    "A folder in the temporary folder that this user alone may write to; somebody else may have made one of that name."
-    if not hasattr(os, "getuid"): return Path(tempfile.mkdtemp(prefix="citerec-"))
-    folder = Path(tempfile.gettempdir()) / f"citerec-{os.getuid()}"
-    with contextlib.suppress(FileExistsError): folder.mkdir(mode=stat.S_IRWXU)
-    found = folder.lstat()
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-    return folder if ours else Path(tempfile.mkdtemp(prefix="citerec-"))
-
 # %% ../../nbs/43_sample.ipynb #c047d
 OFF_TOPIC = "off_topic.jsonl"  # in the folder `shipped("calibration")`
 
-def off_topic_texts() -> list[tuple[str, str]]:  # text and kind: everyday, field, small_talk, placeholder, ids or half_topic
+def off_topic_texts() -> list[tuple[str, str]]:  # text; everyday, field, small_talk, placeholder, ids or half_topic
     "Texts that nothing in a corpus of machine learning fits, written for citerec."
     lines = (shipped("calibration") / OFF_TOPIC).read_text(encoding="utf-8").splitlines()
     return [(row["text"], row["kind"]) for row in map(json.loads, lines)]

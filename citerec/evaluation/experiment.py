@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Answers', 'LEAST', 'falling', 'run_lines', 'read_run', 'query_set', 'fingerprint_of', 'differences', 'RunFile',
-           'Experiment', 'answer', 'learned_from', 'experiment', 'criteria']
+           'learned_from', 'answer', 'Experiment', 'experiment', 'criteria']
 
 # %% ../../nbs/83_experiment.ipynb #c003
 import contextlib
@@ -14,7 +14,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,16 @@ from tqdm.auto import tqdm
 from .. import __version__
 from ..errors import InputError
 from .benchmark import System, filter_of
-from .metrics import METRICS, bootstrap_interval, holm, permutation_test, recall_ceiling, score_run
+from citerec.evaluation.metrics import (
+    METRICS,
+    Judgements,
+    Run,
+    bootstrap_interval,
+    holm,
+    permutation_test,
+    recall_ceiling,
+    score_run,
+)
 from .systems import DEPTH, PRINTS
 from ..files import write_atomically
 from ..ranking.ranker import document_print
@@ -47,21 +56,35 @@ def falling(scores: Sequence[float],  # best first
         out.append(float(value))
     return out
 
+# %% ../../nbs/83_experiment.ipynb #r02
 def run_lines(query_id: str,
               found: Sequence[tuple[str, float]],  # paper ids and scores, best first
               name: str,  # of the system
               ) -> str:
     "The lines of a run file for one query."
-    bad = next((x for x in (query_id, name, *(i for i, _ in found)) if not x or any(c.isspace() for c in x)), None)
+    paper_ids, scores = [paper_id for paper_id, _ in found], falling([score for _, score in found])
+    bad = next((x for x in (query_id, name, *paper_ids) if not x or any(c.isspace() for c in x)), None)
     if bad is not None: raise InputError(f"{bad!r} cannot stand in a run file.", "Use ids without white space.")
-    scores = falling([s for _, s in found])
     if not all(map(math.isfinite, scores)):
         raise InputError(f"{name} gives a score that is not a finite number.", "Let the system give finite scores.")
-    return "".join(f"{query_id} Q0 {paper_id} {rank} {score:.9g} {name}\n" for rank, ((paper_id, _), score) in enumerate(zip(found, scores, strict=True), 1))
+    return "".join(f"{query_id} Q0 {paper_id} {rank} {score:.9g} {name}\n"
+                   for rank, (paper_id, score) in enumerate(zip(paper_ids, scores, strict=True), 1))
 
+# %% ../../nbs/83_experiment.ipynb #r04
+def _run_row(line: str) -> tuple[str, str, float]:
+    "Query, paper and score of one line; raises `ValueError` with what is wrong."
+    parts = line.split()
+    if len(parts) != 6: raise ValueError("is not a line of a run file")
+    query, _, paper, rank, score, _ = parts
+    try: value = float(score) if int(rank) else 0.0
+    except ValueError: value = math.nan
+    if not math.isfinite(value): raise ValueError(f"holds no rank and score ({rank[:20]!a}, {score[:20]!a})")
+    return query, paper, value
+
+# %% ../../nbs/83_experiment.ipynb #r07
 def read_run(path: Path,  # a TREC run file
              ) -> Answers:
-    "Read a run file; a last line that was cut off is passed over with its query. Raises `InputError` for a bad line."
+    "Read a run file; a query whose last line is cut off is left out. Raises `InputError` for a bad line."
     content = path.read_bytes()
     def fault(number: int, problem: str) -> InputError:
         return InputError(f"{path.name} line {number} {problem}.", "A line is: query Q0 paper rank score name.")
@@ -69,23 +92,17 @@ def read_run(path: Path,  # a TREC run file
     except UnicodeDecodeError as e: raise fault(content[: e.start].count(b"\n") + 1, "is not UTF-8") from None
     run: dict[str, dict[str, float]] = {}
     for number, line in enumerate(lines[:-1], 1):
-        parts = line.split()
-        if len(parts) != 6: raise fault(number, "is not a line of a run file")
-        query, _, paper, rank, score, _ = parts
-        try: value = float(score) if int(rank) else 0.0
-        except ValueError: value = math.nan
-        if not math.isfinite(value): raise fault(number, f"holds no rank and score ({rank[:20]!a}, {score[:20]!a})")
+        try: query, paper, score = _run_row(line)
+        except ValueError as e: raise fault(number, str(e)) from None
         if paper in run.setdefault(query, {}): raise fault(number, "names a paper for the second time")
-        run[query][paper] = value
+        run[query][paper] = score
     cut, last = lines[-1].split(), next(reversed(run), "")
     # the query's id may be cut itself
     if cut: run.pop(last if len(cut) == 1 and last.startswith(cut[0]) else cut[0], None)
-    return {q: sorted(found.items(), key=lambda p: -p[1]) for q, found in run.items()}
+    return {query: sorted(scored.items(), key=lambda p: -p[1]) for query, scored in run.items()}
 
-# %% ../../nbs/83_experiment.ipynb #c006b
-_FIX = "Name another run file (--run-file), or delete this one."
+# %% ../../nbs/83_experiment.ipynb #f00
 _SHORT = 40  # characters of a value that is shown
-# a fingerprint holds hashes of these, which say nothing to a reader
 
 def query_set(queries: Sequence[EvalSample],
               ) -> str:  # sha256
@@ -93,33 +110,67 @@ def query_set(queries: Sequence[EvalSample],
     return hashlib.sha256("\n".join(sorted(q.model_dump_json() for q in queries)).encode()).hexdigest()
 
 def fingerprint_of(system: System,
-                   ) -> dict[str, Any]:  # empty for a system that says nothing
-    "What decides on a system's answers: the attribute `fingerprint` of those that have one."
+                   ) -> dict[str, Any]:  # empty for a system without one
+    "What decides on a system's answers: its attribute `fingerprint`."
     return dict(getattr(system, "fingerprint", {}))
 
+# %% ../../nbs/83_experiment.ipynb #f02
 def differences(made: Mapping[str, Any],  # what an answer would be made with now
                 before: Mapping[str, Any],  # what the answers in a file were made with
                 ) -> str:  # empty where nothing differs
-    "Say in words what differs."
+    "Say in words what differs; hashes are named and not shown."
     def one(name: str) -> str:
         now, then = (json.dumps(fields.get(name)) for fields in (made, before))
         return f"{name} ({then}, now {now})" if name not in PRINTS and len(now + then) <= 2 * _SHORT else name
     other = [] if set(before) <= set(made) else ["settings that are not known here"]
     return ", ".join([one(name) for name in made if name not in before or made[name] != before[name]] + other)
 
-class RunFile:
-    "A run on the disk, and beside it what it was made with. A context: one process at a time writes it."
-    def __init__(self,
-                 path: Path,  # a TREC run file; made where it is not there
-                 name: str,  # of the system
-                 made: Mapping[str, Any],  # what decides on the answers
-                 ):
-        self.path, self.name, self.made = path, name, dict(made)
-        self.about = path.with_name(f"{path.name}.json")
-        self.notes = Counter[str]()  # in how many answers an agent failed, by a sentence that says which
+# %% ../../nbs/83_experiment.ipynb #f04
+_FIX = "Name another run file (--run-file), or delete this one."
+
+def _read_record(run_path: Path, path: Path) -> dict[str, Any]:
+    "What made the answers of a run, and how often an agent failed; raises `InputError` for anything else."
+    try: record = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{run_path} does not say what made it: there is no {path.name} beside it.", _FIX) from None
+    except (ValueError, RecursionError): record = None
+    made, notes = (record.get(name, {}) if isinstance(record, dict) else None for name in ("made_with", "notes"))
+    valid = isinstance(notes, dict) and all(n.isprintable() and type(times) is int for n, times in notes.items())
+    if not made or not isinstance(made, dict) or not valid:
+        raise InputError(f"{path} is not a record of how a run was made.", _FIX)
+    return record
+
+# %% ../../nbs/83_experiment.ipynb #f07
+def _whole_answers(run: Answers, content: bytes, k: int) -> bytes:
+    "Take the last answer out of a run where it may be cut off between two lines; gives the lines that are left."
+    last = next(reversed(run), None)
+    if last is not None and len(run[last]) < k: del run[last]
+    return b"".join(line + b"\n" for line in content.split(b"\n")[:-1] if line.decode().split()[0] in run)
+
+# %% ../../nbs/83_experiment.ipynb #f14
+def _continued(path: Path, query_ids: Sequence[str], k: int,
+               finished: str | None,  # sha256 of the finished file; None: it is not finished
+               ) -> Answers:
+    "The answers of a run that this system began; a cut one is taken out of the file."
+    run, content = read_run(path), path.read_bytes()
+    if finished:
+        if hashlib.sha256(content).hexdigest() != finished:
+            raise InputError(f"{path} was changed after it was finished.", _FIX)
+        return {q: run.get(q, []) for q in query_ids}
+    if strange := set(run) - set(query_ids):
+        raise InputError(f"{path} answers a query that is not asked ({min(strange)[:_SHORT]!a}).", _FIX)
+    whole = _whole_answers(run, content, k)
+    if whole != content: write_atomically(path, lambda f: f.write(whole))
+    return run
+
+# %% ../../nbs/83_experiment.ipynb #f10
+class _Locked:
+    "A context that one process at a time can enter."
+    def __init__(self, path: Path):  # of the file that is locked
+        self.path = path
         self._lock_path = path.with_name(f".{path.name}.lock")
 
-    def __enter__(self) -> "RunFile":
+    def __enter__(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(self._lock_path, timeout=0)
         try: self._lock.acquire()
@@ -131,18 +182,18 @@ class RunFile:
         with contextlib.suppress(OSError): self._lock_path.unlink()
         self._lock.release()
 
-    def _record(self) -> dict[str, Any]:
-        "What the file beside the run says."
-        try: record = json.loads(self.about.read_bytes())
-        except FileNotFoundError:
-            raise InputError(f"{self.path} does not say what made it: there is no {self.about.name} beside it.",
-                             _FIX) from None
-        except (ValueError, RecursionError): record = None
-        made, notes = (record.get(name, {}) if isinstance(record, dict) else None for name in ("made_with", "notes"))
-        valid = isinstance(notes, dict) and all(n.isprintable() and type(times) is int for n, times in notes.items())
-        if not made or not isinstance(made, dict) or not valid:
-            raise InputError(f"{self.about} is not a record of how a run was made.", _FIX)
-        return record
+# %% ../../nbs/83_experiment.ipynb #c006b
+class RunFile(_Locked):
+    "A run on the disk, and beside it what it was made with. A context: one process at a time writes it."
+    def __init__(self,
+                 path: Path,  # a TREC run file; made where it is missing
+                 name: str,  # of the system
+                 made: Mapping[str, Any],  # what decides on the answers
+                 ):
+        super().__init__(path)
+        self.name, self.made = name, dict(made)
+        self.about = path.with_name(f"{path.name}.json")
+        self.notes = Counter[str]()  # in how many answers an agent failed, by a sentence that says which
 
     def _write(self, **more: str) -> None:
         self._noted = dict(self.notes)
@@ -153,30 +204,19 @@ class RunFile:
               query_ids: Sequence[str],
               k: int,  # papers asked for
               ) -> Answers:
-        "The answers that are there, whole ones only. Raises `InputError` where something else made them."
+        "The whole answers that are there. Raises `InputError` where something else made them."
         if self.path.exists() and not self.path.is_file():
             raise InputError(f"{self.path} is not a file.", "Name a file for the run.")
         if not self.path.exists() or not self.path.stat().st_size:
-            if self.about.exists(): self._record()  # a file of another kind is not overwritten
+            if self.about.exists(): _read_record(self.path, self.about)  # a file of another kind is not overwritten
             self._write()
             return {}
-        record = self._record()
+        record = _read_record(self.path, self.about)
         if differ := differences(self.made, record["made_with"]):
             raise InputError(f"The answers in {self.path} were made with another {differ}.", _FIX)
-        run, content = read_run(self.path), self.path.read_bytes()
         self.notes.update(record.get("notes", {}))
         self._noted = dict(self.notes)
-        if finished := record.get("finished"):
-            if hashlib.sha256(content).hexdigest() != finished:
-                raise InputError(f"{self.path} was changed after it was finished.", _FIX)
-            return {q: run.get(q, []) for q in query_ids}
-        if strange := set(run) - set(query_ids):
-            raise InputError(f"{self.path} answers a query that is not asked ({min(strange)[:_SHORT]!a}).", _FIX)
-        last = next(reversed(run), None)
-        if last is not None and len(run[last]) < k: del run[last]  # it may be cut off between two lines
-        whole = b"".join(line + b"\n" for line in content.split(b"\n")[:-1] if line.decode().split()[0] in run)
-        if whole != content: write_atomically(self.path, lambda f: f.write(whole))
-        return run
+        return _continued(self.path, query_ids, k, record.get("finished"))
 
     def add(self,
             query_id: str,
@@ -192,44 +232,34 @@ class RunFile:
         self.path.touch()
         self._write(finished=hashlib.sha256(self.path.read_bytes()).hexdigest())
 
-# %% ../../nbs/83_experiment.ipynb #c016
-@dataclass(frozen=True)
-class Experiment:
-    "What came of an experiment. Shows its table; draws itself with `plot`."
-    table: "pandas.DataFrame"  # one row a system
-    per_query: "dict[str, pandas.DataFrame]"  # system -> one row a query
-    runs: Mapping[str, Mapping[str, Sequence[tuple[str, float]]]]  # system -> query -> paper ids and scores
-    judgements: Mapping[str, Sequence[str]]
-    notes: Sequence[str] = ()  # what is to be known of the answers, in sentences: agents that failed
+# %% ../../nbs/83_experiment.ipynb #a01
+def learned_from(system: System,
+                 queries: Sequence[EvalSample],
+                 ) -> list[str]:  # ids
+    "The citing documents of queries that a system was fitted on."
+    fitted_on = getattr(system, "fitted_on", ())
+    return sorted({q.citing_id for q in queries if document_print(q.citing_id) in fitted_on})
 
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return self.table.to_html(float_format="{:.3f}".format) + notes
+def _check_unseen(system: System, name: str, queries: Sequence[EvalSample]) -> None:
+    "Raise `InputError` where a system was fitted on a citing document of the queries."
+    if seen := learned_from(system, queries):
+        raise InputError(f"{name} was fitted on {len(seen)} of the citing documents, {seen[0]} among them.",
+                         "Use other queries, or fit on other documents.")
 
-    def plot(self,
-             metric: str = "nDCG@10",  # for the bars and the scatter
-             ) -> Any:  # a matplotlib figure
-        "Bars with intervals, recall by depth, and query by query against the baseline."
-        import matplotlib.pyplot as plt
-        figure, (bars, curve, scatter) = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
-        names = list(self.per_query)
-        for i, name in enumerate(names):
-            values = self.per_query[name][metric].to_numpy()
-            low, high = bootstrap_interval(values)
-            bars.bar(i, values.mean(), yerr=[[values.mean() - low], [high - values.mean()]], capsize=4)
-            depths = [1, 2, 5, 10, 20, 50, 100]
-            curve.plot(depths, score_run(self.runs[name], self.judgements, [f"R@{d}" for d in depths]).mean(), marker="o", label=name)
-        bars.set_xticks(range(len(names)), names, rotation=30, ha="right")
-        bars.set_title(f"{metric}, with 95 % intervals")
-        curve.set(xscale="log", xlabel="k", title="Recall@k")
-        curve.legend()
-        first, last = names[0], names[-1]
-        scatter.scatter(self.per_query[first][metric], self.per_query[last][metric], s=12, alpha=.5)
-        scatter.plot([0, 1], [0, 1], color="grey", lw=1)
-        scatter.set(xlabel=first, ylabel=last, title=f"{metric}, query by query")
-        plt.close(figure)
-        return figure
+# %% ../../nbs/83_experiment.ipynb #a03
+def _answer_one(system: System, name: str, query: EvalSample, k: int,
+                notes: Counter[str],  # agents that failed; those of this answer are added
+                ) -> list[tuple[str, float]]:
+    "One answer under the rule; raises `InputError` where it holds the citing document."
+    failed = Counter(getattr(system, "failures", {}))
+    ranking = system(query.text, filter_of(query), k)
+    notes.update(Counter(getattr(system, "failures", {})) - failed)
+    if any(paper_id == query.citing_id for paper_id, _ in ranking):
+        raise InputError(f"{name} recommends the citing document {query.citing_id} itself.",
+                         "Let the system respect `filters.exclude_ids`.")
+    return ranking
 
+# %% ../../nbs/83_experiment.ipynb #a05
 def answer(system: System,
            name: str,  # of the system
            queries: Sequence[EvalSample],
@@ -241,66 +271,129 @@ def answer(system: System,
     "Answer queries under the rule, resumably. Raises `InputError` for a run file that holds other answers."
     seconds: list[float] = []
     if run_file:
-        # what cannot stand in the file is refused before any work
-        for query in queries: run_lines(query.query_id, [], name)
-    made = {"citerec": __version__, "system": name,
-            "queries": query_set(queries), "k": k} | fingerprint_of(system)
+        for query in queries: run_lines(query.query_id, [], name)  # bad ids are refused before any work
+    made = {"citerec": __version__, "system": name, "queries": query_set(queries), "k": k} | fingerprint_of(system)
     with RunFile(Path(run_file), name, made) if run_file else contextlib.nullcontext() as kept:
         run = kept.begin([q.query_id for q in queries], k) if kept else {}
         notes = kept.notes if kept else Counter[str]()
         for query in tqdm([q for q in queries if q.query_id not in run], desc=name, unit="query", disable=not progress):
             begun = time.perf_counter()
-            failed = Counter(getattr(system, "failures", {}))
-            run[query.query_id] = system(query.text, filter_of(query), k)
-            notes.update(Counter(getattr(system, "failures", {})) - failed)
+            run[query.query_id] = _answer_one(system, name, query, k, notes)
             seconds.append(time.perf_counter() - begun)
-            if any(i == query.citing_id for i, _ in run[query.query_id]):
-                raise InputError(f"{name} recommends the citing document {query.citing_id} itself.",
-                                 "Let the system respect `filters.exclude_ids`.")
             if kept: kept.add(query.query_id, run[query.query_id])
         if kept: kept.finish()
     return run, seconds, notes
 
-def learned_from(system: System,
-                 queries: Sequence[EvalSample],
-                 ) -> list[str]:  # ids
-    "The citing documents of queries that a system was fitted on."
-    fitted_on = getattr(system, "fitted_on", ())
-    return sorted({q.citing_id for q in queries if document_print(q.citing_id) in fitted_on})
+# %% ../../nbs/83_experiment.ipynb #a08
+_DEPTHS = (1, 2, 5, 10, 20, 50, 100)  # of the curve of recall
 
+def _draw_bars(axes: Any, per_query: "Mapping[str, pandas.DataFrame]", metric: str) -> None:
+    "A bar a system, with the interval of its mean."
+    for i, table in enumerate(per_query.values()):
+        values = table[metric].to_numpy()
+        low, high = bootstrap_interval(values)
+        axes.bar(i, values.mean(), yerr=[[values.mean() - low], [high - values.mean()]], capsize=4)
+    axes.set_xticks(range(len(per_query)), list(per_query), rotation=30, ha="right")
+    axes.set_title(f"{metric}, with 95 % intervals")
+
+def _draw_recall(axes: Any, runs: Mapping[str, Run], judgements: Judgements) -> None:
+    "Recall by depth, a line a system."
+    for name, run in runs.items():
+        recall = score_run(run, judgements, [f"R@{depth}" for depth in _DEPTHS]).mean()
+        axes.plot(_DEPTHS, recall, marker="o", label=name)
+    axes.set(xscale="log", xlabel="k", title="Recall@k")
+    axes.legend()
+
+def _draw_queries(axes: Any, per_query: "Mapping[str, pandas.DataFrame]", metric: str) -> None:
+    "A point a query: the first system against the last."
+    first, *_, last = *per_query, *per_query
+    axes.scatter(per_query[first][metric], per_query[last][metric], s=12, alpha=.5)
+    axes.plot([0, 1], [0, 1], color="grey", lw=1)
+    axes.set(xlabel=first, ylabel=last, title=f"{metric}, query by query")
+
+# %% ../../nbs/83_experiment.ipynb #c016
+@dataclass(frozen=True, repr=False)
+class Experiment:
+    "What came of an experiment. Shows its table; draws itself with `plot`."
+    table: "pandas.DataFrame"  # one row a system
+    per_query: "dict[str, pandas.DataFrame]"  # system -> one row a query
+    runs: Mapping[str, Mapping[str, Sequence[tuple[str, float]]]]  # system -> query -> paper ids and scores
+    judgements: Mapping[str, Sequence[str]]
+    notes: Sequence[str] = ()  # agents that failed, in sentences
+
+    def __repr__(self) -> str:
+        table = self.table if self.table["cost"].any() else self.table.drop(columns="cost")
+        shown = table.to_string(float_format="{:.3f}".format, na_rep="", formatters={"cost": "${:.6f}".format})
+        counted = f"{len(self.judgements)} queries; low and high: 95 % interval of nDCG@10; ms: median a query"
+        return "\n".join([shown, counted])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return self.table.to_html(float_format="{:.3f}".format) + notes
+
+    def plot(self,
+             metric: str = "nDCG@10",  # for the bars and the scatter
+             ) -> Any:  # a matplotlib figure
+        "Bars with intervals, recall by depth, and query by query against the baseline."
+        import matplotlib.pyplot as plt
+        figure, (bars, curve, scatter) = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
+        _draw_bars(bars, self.per_query, metric)
+        _draw_recall(curve, self.runs, self.judgements)
+        _draw_queries(scatter, self.per_query, metric)
+        plt.close(figure)
+        return figure
+
+# %% ../../nbs/83_experiment.ipynb #a11
+def _files(keep: str | Path | Mapping[str, Path] | None, names: Iterable[str]) -> dict[str, Path]:
+    "Where the answers of each system are kept."
+    if isinstance(keep, str | Path): return {name: Path(keep) / f"{name}.trec" for name in names}
+    return dict(keep or {})
+
+def _main_metric(metrics: Sequence[str]) -> str: return "nDCG@10" if "nDCG@10" in metrics else metrics[-1]
+
+def _row(name: str, scores: "pandas.DataFrame", metric: str, seconds: Sequence[float], cost: float) -> dict[str, Any]:
+    "The row of a system: means, interval, milliseconds and US dollars a query."
+    low, high = bootstrap_interval(scores[metric].to_numpy())
+    latency = 1000 * float(np.median(seconds)) if seconds else float("nan")
+    return {"system": name, **scores.mean().to_dict(), "low": low, "high": high, "ms": latency,
+            "cost": cost / len(scores)}
+
+def _compared(per_query: "Mapping[str, pandas.DataFrame]", baseline: str, metric: str) -> dict[str, float]:
+    "The corrected p-value of every system but the baseline."
+    others = [name for name in per_query if name != baseline]
+    tests = [permutation_test(per_query[name][metric], per_query[baseline][metric]) for name in others]
+    return dict(zip(others, holm(tests), strict=True))
+
+# %% ../../nbs/83_experiment.ipynb #a13
 def experiment(systems: Mapping[str, System],  # by name
                queries: Sequence[EvalSample],
                metrics: Sequence[str] = METRICS,
                baseline: str | None = None,  # the system the others are tested against; None: the first
                keep: str | Path | Mapping[str,
                                           Path] | None = None,  # folder for NAME.trec, or a file for each; None: none
-               allow_fitted: bool = False,  # let systems answer that were fitted on these documents; their figures are too good
+               allow_fitted: bool = False,  # keep systems fitted on these documents; their figures are too good
                progress: bool = True,  # show progress bars
                ) -> Experiment:
-    "Compare systems. Raises `InputError` where a system was fitted on a citing document of the queries, or recommends one."
+    "Compare systems; raises `InputError` for one that was fitted on a citing document, or recommends one."
     import pandas
-    if not systems or not queries: raise InputError("There is nothing to compare.", "Give at least one system and one query.")
+    if not systems or not queries:
+        raise InputError("There is nothing to compare.", "Give at least one system and one query.")
     baseline = baseline or next(iter(systems))
-    if baseline not in systems: raise InputError(f"The baseline {baseline!r} is not among the systems.", f"Choose from: {', '.join(systems)}.")
-    files = {name: Path(keep) / f"{name}.trec" for name in systems} if isinstance(keep, str | Path) else dict(keep or {})
-    judgements = {q.query_id: q.relevant for q in queries}
+    if baseline not in systems:
+        raise InputError(f"The baseline {baseline!r} is not among the systems.", f"Choose from: {', '.join(systems)}.")
+    files = _files(keep, systems)
+    judgements, metric = {q.query_id: q.relevant for q in queries}, _main_metric(metrics)
     runs, per_query, rows, notes = {}, {}, [], list[str]()
     for name, system in systems.items():
-        seen = learned_from(system, queries)
-        if seen and not allow_fitted:
-            raise InputError(f"{name} was fitted on {len(seen)} of the citing documents, {seen[0]} among them.", "Use other queries, or fit on other documents.")
+        if not allow_fitted: _check_unseen(system, name, queries)
         runs[name], seconds, failed = answer(system, name, queries, files.get(name), progress=progress)
         notes += [f"{name}: in {times} of {len(queries)} answers {what}." for what, times in failed.items()]
         per_query[name] = score_run(runs[name], judgements, metrics)
-        low, high = bootstrap_interval(per_query[name][metrics[-1] if "nDCG@10" not in metrics else "nDCG@10"].to_numpy())
-        rows.append({"system": name, **per_query[name].mean().to_dict(), "low": low, "high": high,
-                     "ms": 1000 * float(np.median(seconds)) if seconds else float("nan"), "cost": float(getattr(system, "cost", 0.0)) / len(queries)})
+        rows.append(_row(name, per_query[name], metric, seconds, float(getattr(system, "cost", 0.0))))
     table = pandas.DataFrame(rows).set_index("system")
-    main = "nDCG@10" if "nDCG@10" in metrics else metrics[-1]
-    others = [name for name in systems if name != baseline]
-    p_values = holm([permutation_test(per_query[name][main], per_query[baseline][main]) for name in others])
-    table["p"] = pandas.Series(dict(zip(others, p_values, strict=True)), dtype=float)
-    table.attrs = {"queries": len(queries), "baseline": baseline, "interval": f"95 % bootstrap interval of {main}", "ceiling R@10": recall_ceiling(judgements)}
+    table["p"] = pandas.Series(_compared(per_query, baseline, metric), dtype=float)
+    table.attrs = {"queries": len(queries), "baseline": baseline, "interval": f"95 % bootstrap interval of {metric}",
+                   "ceiling R@10": recall_ceiling(judgements)}
     return Experiment(table, per_query, runs, judgements, notes)
 
 # %% ../../nbs/83_experiment.ipynb #c018
@@ -308,8 +401,8 @@ LEAST = {"R@10": .30, "RR": .20}  # Recall@10 and mean reciprocal rank a recomme
 
 def criteria(table: "pandas.DataFrame",  # of an `Experiment`
              ) -> str:  # a line for each system
-    "Say how systems stand to what a recommender should reach, beside what can be reached."
+    "Compare systems with what a recommender should reach, and with what can be reached."
     ceiling = table.attrs["ceiling R@10"]
     recall = f"citerec aims at {LEAST['R@10']:.2f}; at most {ceiling:.3f} can be reached with 10 papers"
-    return "\n".join(f"{name}: Recall@10 {row['R@10']:.3f} ({recall}), MRR {row['RR']:.3f} (citerec aims at {LEAST['RR']:.2f})"
-                     for name, row in table.iterrows())
+    return "\n".join(f"{name}: Recall@10 {row['R@10']:.3f} ({recall}), MRR {row['RR']:.3f} "
+                     f"(citerec aims at {LEAST['RR']:.2f})" for name, row in table.iterrows())

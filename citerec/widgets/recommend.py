@@ -10,7 +10,7 @@ import logging
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
@@ -46,6 +46,7 @@ _STYLE = """<style>
   white-space: pre-wrap; overflow-wrap: anywhere; }
 </style>"""
 
+# %% ../../nbs/92_recommend.ipynb #e01
 def _draw(inner: str) -> str: return f'<div class="citerec-app">{_STYLE}{inner}</div>'
 
 def _seconds(seconds: float) -> str: return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
@@ -53,6 +54,7 @@ def _seconds(seconds: float) -> str: return f"{1000 * seconds:.0f} ms" if second
 def _words(words: str) -> str: return f'<span class="citerec-words">{escape(one_line(words))}</span>'
 
 def _line(agent: str, middle: str, seconds: str = "") -> str:
+    "One line of the list of agents."
     return (f'<li><span class="citerec-agent">{escape(agent)}</span>{middle}'
             f'<span class="citerec-seconds">{seconds}</span></li>')
 
@@ -64,10 +66,12 @@ def _progress(events: "list[AgentEvent]",  # so far
     if waiting: lines.append(_line("…", _words(waiting)))
     return _draw(f'<ul class="citerec-agents" role="status">{"".join(lines)}</ul>')
 
-def _error(sentence: str) -> str: return _draw(f'<p class="citerec-error" role="alert">{escape(one_line(sentence))}</p>')
+def _error(sentence: str) -> str:
+    return _draw(f'<p class="citerec-error" role="alert">{escape(one_line(sentence))}</p>')
 
 # %% ../../nbs/92_recommend.ipynb #c008
 def _latency(share: float) -> str:
+    "A bar of that share of the longest one."
     return f'<span class="citerec-latency"><span style="width:{100 * share:.1f}%"></span></span>'
 
 def _details(events: "list[AgentEvent]") -> str:
@@ -87,38 +91,75 @@ _NEXT = {"query": "searching (the first search loads the embedding model)", "ret
 
 @cache
 def _recommender(corpus: str | None) -> "Recommender":
-    "Open a corpus once a kernel, when it is first asked."
+    "Open a corpus once a kernel, when it is first needed."
     from citerec.recommender import load
     return load(corpus)
 
+# %% ../../nbs/92_recommend.ipynb #e03
 def _year(field: widgets.Text) -> int | None:
+    "The year in a field; None where it is empty. Raises `InputError` for anything else."
     written = field.value.strip()
     try: return int(written) if written else None
     except ValueError:
         raise InputError(f"The year {written!r} is not a number.", "Write one, or leave it empty.") from None
 
+# %% ../../nbs/92_recommend.ipynb #e06
+_LABEL = {"description_width": "7rem"}  # the same for all fields, so that they line up
+_NARROW: dict = {"style": _LABEL, "layout": {"width": "12rem"}}
+
+class _Options(widgets.Accordion):
+    "The options of the app, folded away: corpus, years, number of results."
+    def __init__(self, corpus: str):  # folder; "": as in the settings
+        self.corpus = widgets.Text(corpus, description="Corpus folder", style=_LABEL,
+                                   placeholder="the sample that comes with citerec",
+                                   layout={"width": "32rem", "max_width": "98%"})
+        self.year_min = widgets.Text(description="First year", placeholder="any", **_NARROW)
+        self.year_max = widgets.Text(description="Last year", placeholder="any", **_NARROW)
+        self.k = widgets.BoundedIntText(10, min=1, max=100, description="Results", **_NARROW)
+        fields = widgets.VBox([self.corpus, self.year_min, self.year_max, self.k])
+        super().__init__([fields], titles=("Options",), layout={"margin": "6px 2px"})
+
+    def folder(self) -> str | None:
+        "The corpus as an absolute path; None: as in the settings."
+        written = self.corpus.value.strip()
+        return str(Path(written).expanduser().resolve()) if written else None
+
+    def limits(self) -> dict[str, Any]:
+        "What the answer is limited to; raises `InputError` for a year that is none."
+        return {"k": self.k.value, "year_min": _year(self.year_min), "year_max": _year(self.year_max)}
+
+# %% ../../nbs/92_recommend.ipynb #e12
+def _text_field() -> widgets.Textarea:
+    "Where the text is pasted."
+    field = widgets.Textarea(placeholder="Paste a sentence, a paragraph or a section that needs citations.", rows=6,
+                             layout={"width": "100%"})
+    field.add_class("citerec-text")
+    return field
+
+def _button() -> widgets.Button:
+    return widgets.Button(description="Recommend", button_style="primary",
+                          tooltip="Recommend papers to cite for this text")
+
+def _sentence(error: BaseException) -> str:
+    "What is shown for an error; a fault in citerec is also logged."
+    if isinstance(error, CiterecError): return str(error)
+    if isinstance(error, KeyboardInterrupt): return "Interrupted. Press Recommend to start again."
+    _log.debug("fault in a run", exc_info=error)
+    return f"citerec made a mistake ({type(error).__name__}: {error}). Please report it with the text you used."
+
+# %% ../../nbs/92_recommend.ipynb #e09
 class App(widgets.VBox):
     "The interactive recommender; shows itself as the last value of a cell."
     def __init__(self,
                  corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
                  ):
-        self.text = widgets.Textarea(placeholder="Paste a sentence, a paragraph or a section that needs citations.",
-                                     rows=6, layout={"width": "100%"})
-        self.button = widgets.Button(description="Recommend", button_style="primary",
-                                     tooltip="Recommend papers to cite for this text")
-        self.corpus = widgets.Text(str(corpus or ""), description="Corpus folder", style={"description_width": "7rem"},
-                                   placeholder="the sample that comes with citerec",
-                                   layout={"width": "32rem", "max_width": "98%"})
-        narrow: dict = {"style": {"description_width": "7rem"}, "layout": {"width": "12rem"}}
-        self.year_min = widgets.Text(description="First year", placeholder="any", **narrow)
-        self.year_max = widgets.Text(description="Last year", placeholder="any", **narrow)
-        self.k = widgets.BoundedIntText(10, min=1, max=100, description="Results", **narrow)
-        self.options = widgets.Accordion([widgets.VBox([self.corpus, self.year_min, self.year_max, self.k])],
-                                         titles=("Options",), layout={"margin": "6px 2px"})
-        self.progress, self.cards, self.details = widgets.HTML(_draw("")), widgets.HTML(), widgets.HTML()
-        self.text.add_class("citerec-text")
-        self.state: PipelineState | None = None  # of the last run
+        self.text, self.button = _text_field(), _button()
         self.button.on_click(lambda _: self.run(self.text.value))
+        self.options = options = _Options(str(corpus or ""))
+        self.corpus, self.k = options.corpus, options.k
+        self.year_min, self.year_max = options.year_min, options.year_max
+        self.progress, self.cards, self.details = widgets.HTML(_draw("")), widgets.HTML(), widgets.HTML()
+        self.state: PipelineState | None = None  # of the last run
         super().__init__([self.text, self.button, self.options, self.progress, self.cards, self.details],
                          layout={"max_width": "54rem", "padding": "4px"})
 
@@ -129,19 +170,14 @@ class App(widgets.VBox):
         self.text.value, self.state, self.button.disabled = text, None, True
         self.cards.value = self.details.value = ""
         try: self._run(text)
-        except CiterecError as e: self._fail(str(e))
-        except KeyboardInterrupt: self._fail("Interrupted. Press Recommend to start again.")
-        except Exception as e:
-            _log.debug("fault in a run", exc_info=True)
-            self._fail(f"citerec made a mistake ({type(e).__name__}: {e}). Please report it with the text you used.")
+        except (Exception, KeyboardInterrupt) as e: self.progress.value = _error(_sentence(e))
         finally: self.button.disabled = False
 
     def _run(self, text: str) -> None:
         events: list[AgentEvent] = []
-        limits = {"k": self.k.value, "year_min": _year(self.year_min), "year_max": _year(self.year_max)}
+        limits = self.options.limits()
         self.progress.value = _progress([], "opening the corpus")
-        folder = self.corpus.value.strip()
-        recommender = _recommender(str(Path(folder).expanduser().resolve()) if folder else None)
+        recommender = _recommender(self.options.folder())
         self.progress.value = _progress([], "reading the text")
         for event in recommender.stream(text, **limits):
             events.append(event)
@@ -150,8 +186,7 @@ class App(widgets.VBox):
         self.progress.value, self.details.value = _progress(events), _details(events)
         self.cards.value = as_html(self.state.final_recommendations, self.state)
 
-    def _fail(self, sentence: str) -> None: self.progress.value = _error(sentence)
-
+# %% ../../nbs/92_recommend.ipynb #e11
 def app(corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
         ) -> App:
     "Show the interactive recommender."
