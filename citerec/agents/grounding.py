@@ -25,6 +25,7 @@ from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.lexical import STOPWORDS, stems
 from ..llm.client import LLM, llm_report, llm_stopped
+from ..llm.prompts import PROMPTS, instructions_for
 from ..llm.quoting import MOST_QUOTED, RULES, gives_orders, one_line, quoted
 from ..llm.spending import Completion, Prompt
 from citerec.schema import (
@@ -136,15 +137,6 @@ def snippets(claims: Sequence[str],  # what each paper is to be cited for
     return [(s.start, s.text) if s else (-1, "") for s in chosen]
 
 # %% ../../nbs/58_grounding.ipynb #c013
-_READ = """\
-An author looks for papers to cite in a text. You are given the text, and the title and abstract of one paper. \
-Judge only from these. Answer as JSON:
-fits: whether the paper fits the text: yes, partly or no;
-reason: one or two plain sentences to the author, why to cite it there or why not, without names, \
-numbers or claims that are not in the text or the abstract;
-sentence: the one sentence of the abstract that supports this best, copied letter by letter;
-intent: one short sentence on how it serves as {intent}."""
-
 class Reason(BaseModel):
     "What a language model says of one paper."
     fits: Literal["yes", "partly", "no"]
@@ -340,9 +332,12 @@ _REQUEST = re.compile(r"""(?:(?:please|kindly|so|always|then|and|just)\s+)*(?:av
 
 # %% ../../nbs/58_grounding.ipynb #c016u
 _RUN = 5  # words in a row that are no accident
-_OURS = _WORD.findall(f"{_READ} {RULES}".lower())  # instructions, which no reader is to see
+_SHIPPED = " ".join(p.instructions for p in PROMPTS.values() if p.name.startswith("grounding"))
+_OURS = _WORD.findall(f"{_SHIPPED} {RULES}".lower())  # instructions, which no reader is to see
 
 def _runs(words: Sequence[str]) -> set[tuple[str, ...]]: return {*zip(*(words[i:] for i in range(_RUN)), strict=False)}
+
+def _told(told: str) -> set[tuple[str, ...]]: return _runs(_OURS) | _runs(_WORD.findall(told.lower()))
 
 # %% ../../nbs/58_grounding.ipynb #c016t
 def _terms(text: str) -> set[str]:
@@ -398,6 +393,7 @@ def _accusations(reason: str, accused: set[str]) -> list[str]:
 # %% ../../nbs/58_grounding.ipynb #c016x
 def unsupported(reason: str,  # by a language model
                 sources: Sequence[str],  # what it was given: the user's text, the title, the abstract
+                told: str = "",  # instructions of a corpus' own, which no reader is to see either
                 ) -> list[str]:  # what it may not say
     "The words of a reason that do not come from its sources, and those that no reason may have."
     known = " ".join(" ".join(sources).split())
@@ -409,7 +405,7 @@ def unsupported(reason: str,  # by a language model
     for sentence in filter(None, _PART.split(reason)):
         if request := _REQUEST.match(sentence.strip()): out.append(request.group())
         out += [word for word in _new_words(sentence, terms) if not word.isdigit()]
-    if gives_orders(reason, by_model=True) or _runs(_WORD.findall(reason.lower())) & _runs(_OURS): out.append(reason)
+    if gives_orders(reason, by_model=True) or _runs(_WORD.findall(reason.lower())) & _told(told): out.append(reason)
     return list(dict.fromkeys(out))
 
 # %% ../../nbs/58_grounding.ipynb #c010
@@ -793,20 +789,21 @@ _LINKED = "The language model quoted a sentence with a link; the sentence neares
 
 def _some(words: Sequence[str]) -> str: return ", ".join(f"“{w[:_SHOWN]}”" for w in words[:3])
 
-def _reasoned(text: str, own: GroundedPaper, said: Reason, quote: tuple[int, str] | None) -> GroundedPaper:
-    "A paper with what a model says of it, as far as it passes the checks."
+def _reasoned(text: str, own: GroundedPaper, said: Reason, quote: tuple[int, str] | None,
+              told: str = "") -> GroundedPaper:
+    "A paper with what a model, told these instructions, says of it, as far as it passes the checks."
     reason, intent = one_line(said.reason), one_line(said.intent)
     sources = [text, own.paper.title, own.paper.abstract]
     update: dict[str, Any] = {"fit": said.fits}
     flags = [] if quote else [_MISQUOTED]
     if quote and quotable(quote[1]): update |= {"snippet_start": quote[0], "supporting_snippet": quote[1]}
     elif quote: flags.append(_LINKED)
-    if wrong := unsupported(reason, sources):
+    if wrong := unsupported(reason, sources, told):
         flags.append(f"The language model's reason says {_some(wrong)}, which your text and this paper do not support; "
                      "the reason shown is made from signals.")
     else:
         update |= {"justification": reason}
-        if wrong := unsupported(intent, sources):
+        if wrong := unsupported(intent, sources, told):
             flags.append(f"What the language model says on the intent is not shown, because of {_some(wrong)}.")
         else: update |= {"intent_match": intent}
     return GroundedPaper(**{**dict(own), **update, "flags": tuple(flags)})  # which checks the quotation once more
@@ -820,29 +817,29 @@ _MEANT = ("The abstract looks as if a part of it were meant for a language model
 
 def _is_meant(paper: ScoredPaper) -> bool: return gives_orders(f"{paper.title}\n{paper.abstract}")
 
-def _questions(state: PipelineState, own: Sequence[GroundedPaper]) -> dict[int, Prompt]:
+def _questions(state: PipelineState, own: Sequence[GroundedPaper],
+               corpus: Corpus | None = None) -> dict[int, Prompt]:
     "What a model is asked about each paper, by its place; nothing about papers that are flagged or have no abstract."
     aim = AIMS[state.query_analysis.citation_intent if state.query_analysis else CitationIntent.background]
-    text, instructions = clean(state.user_text), _READ.format(intent=aim)
+    text, instructions = clean(state.user_text), instructions_for("grounding", corpus).filled(intent=aim)
     def question(p: ScoredPaper) -> Prompt:
         shown = quoted({"text": text, "title": p.title, "abstract": p.abstract})
         return Prompt("grounding", instructions, shown, Reason)
     return {i: question(g.paper) for i, g in enumerate(own) if g.paper.abstract.strip() and not g.flags}
 
 # %% ../../nbs/58_grounding.ipynb #c019a
-_AGAIN = ("Your last sentence was not in the abstract. Copy one sentence of the abstract, letter by letter, and change "
-          "nothing.")
 Answers = dict[int, Completion]  # place of a paper -> what the model said of it
 
 def _quotes(own: Sequence[GroundedPaper], answers: Answers) -> dict[int, tuple[int, str] | None]:
     "Where each quotation of a model is in its abstract; None where it is not there."
     return {i: locate(a.value.sentence, own[i].paper.abstract) for i, a in answers.items() if not a.error}
 
-def _ask_twice(llm: LLM, own: Sequence[GroundedPaper], questions: dict[int, Prompt]) -> tuple[Answers, Answers]:
+def _ask_twice(llm: LLM, own: Sequence[GroundedPaper], questions: dict[int, Prompt],
+               corpus: Corpus | None = None) -> tuple[Answers, Answers]:
     "Ask about all papers at the same time, and once more about those that were misquoted, within one time limit."
-    begun = time.monotonic()
+    begun, again = time.monotonic(), instructions_for("grounding_again", corpus).instructions
     first = dict(zip(questions, llm.ask(list(questions.values())), strict=True))
-    misquoted = {i: Prompt("grounding", f"{questions[i].instructions}\n{_AGAIN}", questions[i].text, Reason)
+    misquoted = {i: Prompt("grounding", f"{questions[i].instructions}\n{again}", questions[i].text, Reason)
                  for i, quote in _quotes(own, first).items() if not quote}
     left = max(0, llm.seconds - (time.monotonic() - begun))
     return first, dict(zip(misquoted, llm.ask(list(misquoted.values()), left), strict=True))
@@ -850,16 +847,18 @@ def _ask_twice(llm: LLM, own: Sequence[GroundedPaper], questions: dict[int, Prom
 # %% ../../nbs/58_grounding.ipynb #c019m
 _WITHOUT = "the sentences nearest in meaning, and reasons made from signals"
 
-def _read_by_model(llm: LLM, state: PipelineState, own: list[GroundedPaper], papers: int) -> dict[str, Any]:
+def _read_by_model(llm: LLM, state: PipelineState, own: list[GroundedPaper], papers: int,
+                   corpus: Corpus | None = None) -> dict[str, Any]:
     "Let a model read the leading abstracts, and take what passes the checks."
     if stopped := llm_stopped(state):
         failure = AgentFailure(agent="grounding", kind="ServiceError", message=stopped, fallback=_WITHOUT)
         return {"grounded_candidates": tuple(own), "errors": (*state.errors, failure)}
     own[:papers] = [GroundedPaper(**{**dict(g), "flags": (_MEANT,)}) if _is_meant(g.paper) else g for g in own[:papers]]
-    first, second = _ask_twice(llm, own, _questions(state, own[:papers]))
+    told = instructions_for("grounding", corpus).instructions
+    first, second = _ask_twice(llm, own, _questions(state, own[:papers], corpus), corpus)
     usable = {i: a for i, a in {**first, **{i: a for i, a in second.items() if not a.error}}.items() if not a.error}
     quotes, text = _quotes(own, usable), clean(state.user_text)
-    for i, answer in usable.items(): own[i] = _reasoned(text, own[i], answer.value, quotes[i])
+    for i, answer in usable.items(): own[i] = _reasoned(text, own[i], answer.value, quotes[i], told)
     flagged = {g.paper.paper_id: list(g.flags) for g in own if g.flags}
     report = llm_report(state, llm, [*first.values(), *second.values()], flagged=flagged)
     update = {"grounded_candidates": tuple(own), "metadata": report}
@@ -912,4 +911,4 @@ class GroundingAgent:
         "Ground the leading candidates: a few more than wanted, since the last agent may drop some."
         own = _grounded(self.corpus, self.embedder, state, state.reranked_candidates[: state.k + SPARE])
         if not self.llm: return {"grounded_candidates": tuple(own)}
-        return _read_by_model(self.llm, state, own, self.papers)
+        return _read_by_model(self.llm, state, own, self.papers, self.corpus)

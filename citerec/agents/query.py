@@ -24,6 +24,7 @@ from ..errors import InputError, ServiceError
 from ..files import made_once
 from ..identity import normal_arxiv_id, normal_doi
 from ..llm.client import LLM, llm_report
+from ..llm.prompts import instructions_for
 from ..llm.quoting import one_line, quoted
 from ..llm.spending import Prompt
 from ..schema import AgentFailure, CitationIntent, MarkedText, Paper, PipelineState, QueryAnalysis
@@ -598,24 +599,15 @@ def _language_note(language: str) -> list[str]:
     return [f"Your text is in {LANGUAGES[language]}. citerec reads English, so an English text finds more."]
 
 # %% ../../nbs/54_query.ipynb #c024a1
-_INSTRUCTIONS = """\
-You prepare a search for scientific papers that an author could cite in a text. Read the text and answer as JSON:
-keywords: the technical terms it is about, most telling first, at most eight;
-intent: what a citation in it would be for: background (what is known), method (something used or extended), \
-comparison (a rival or baseline), benchmark (data, a task, a metric);
-expanded_query: further technical terms, synonyms and spelled-out acronyms that papers on its topic use;
-facets: at most three short queries for aspects that one query would miss;
-confidence: how sure you are of the intent, 0 to 1.
-Name topics, not papers or authors."""
-
 def read_by_model(llm: LLM,
                   state: PipelineState,  # with what the agent has written already
                   text: str,  # what the model reads
                   prepared: MarkedText,
                   own: QueryAnalysis,  # found without a model
+                  corpus: Corpus | None = None,  # whose own instructions are used, where it has some
                   ) -> dict[str, Any]:  # `query_analysis`, `metadata` and, where the model failed, `errors`
     "Ask a language model to read a text."
-    answer, = llm.ask([Prompt("query", _INSTRUCTIONS, quoted({"text": text}), Reading)])
+    answer, = llm.ask([Prompt("query", instructions_for("query", corpus).instructions, quoted({"text": text}), Reading)])
     update: dict[str, Any] = {"metadata": llm_report(state, llm, [answer])}
     if not answer.error: return {**update, "query_analysis": from_reading(prepared, answer.value, own)}
     words = "keywords by TF-IDF, and the intent by cues in the text"
@@ -655,4 +647,5 @@ class QueryAgent:
         if said := [*resolved.said, *_language_note(prepared.language)]:
             update["metadata"] = {**state.metadata, "said": [*state.metadata.get("said", ()), *said]}
         if not self.llm: return update
-        return update | read_by_model(self.llm, state.model_copy(update=update), resolved.text, prepared, own)
+        return update | read_by_model(self.llm, state.model_copy(update=update), resolved.text, prepared, own,
+                                      self.corpus)

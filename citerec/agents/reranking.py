@@ -18,6 +18,7 @@ import numpy as np
 from .retrieval import make_candidates, queries_in
 from ..data.corpus import Corpus
 from ..llm.client import LLM, llm_report, llm_stopped
+from ..llm.prompts import instructions_for
 from ..llm.quoting import gives_orders, quoted
 from ..llm.spending import Prompt
 from ..ranking.cross_encoder import CrossEncoder
@@ -83,22 +84,19 @@ def within_reach(order: Sequence[int],  # papers in the order that is wanted
 # %% ../../nbs/57_reranking.ipynb #c026o
 LISTED = 20  # leading candidates that are shown
 _SHOWN = 600  # characters of each abstract
-_ORDER = """\
-You are given a text and numbered papers. Put the papers in the order in which an author would most likely cite them \
-in the text.
-Answer with nothing but a JSON array of their numbers, best first, such as [2, 1, 3]. Judge each paper by its own \
-title and abstract alone."""
 
 def llm_order(text: str,  # the user's
               ranked: Sequence[RankedPaper],  # best first
               llm: LLM,
+              corpus: Corpus | None = None,  # whose own instructions are used, where it has some
               ) -> tuple[list[RankedPaper], list[Any], str]:  # the new order, the model's answers, and what went wrong
     "Let a language model reorder the leading papers; places keep their scores and confidences."
     shown = [i for i, r in enumerate(ranked[:LISTED]) if not gives_orders(f"{r.paper.title}\n{r.paper.abstract}")]
     if len(shown) < 2: return list(ranked), [], ""
     leading = [ranked[i].paper for i in shown]
     papers = {f"paper {n}": f"{p.title}\n{p.abstract[:_SHOWN]}" for n, p in enumerate(leading, 1)}
-    answer, = llm.ask([Prompt("reranking", _ORDER, quoted({"text": text, **papers}), None, 200)])
+    told = instructions_for("reranking", corpus).instructions
+    answer, = llm.ask([Prompt("reranking", told, quoted({"text": text, **papers}), None, 200)])
     if answer.error: return list(ranked), [answer], str(answer.error)
     order = listed(answer.value, len(shown))
     if not order: return list(ranked), [answer], "The language model's answer holds no list of papers."
@@ -203,12 +201,12 @@ def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: E
             for i, p in enumerate(_places(len(candidates), logits, rrf_k))], unread
 
 # %% ../../nbs/57_reranking.ipynb #c029b
-def _by_model(llm: LLM, state: PipelineState, ranked: list[RankedPaper],
+def _by_model(llm: LLM, state: PipelineState, ranked: list[RankedPaper], corpus: Corpus | None = None,
               ) -> tuple[list[RankedPaper], dict[str, Any], list[AgentFailure]]:
     "The order of a language model, what it cost, and what went wrong."
     stopped, answers = llm_stopped(state), list[Any]()
     if stopped: problem = stopped
-    else: ranked, answers, problem = llm_order(queries_in(state).body, ranked, llm)
+    else: ranked, answers, problem = llm_order(queries_in(state).body, ranked, llm, corpus)
     update = {"metadata": llm_report(state, llm, answers)}
     if not problem: return ranked, update, []
     of_call = answers[0].call.failure if answers else ""
@@ -246,7 +244,7 @@ class RerankingAgent:
         if unread:
             failures.append(AgentFailure(agent="reranking", kind="ModelError", message=unread, fallback=_NOT_READ))
         if self.llm:
-            ranked, update, more = _by_model(self.llm, state, ranked)
+            ranked, update, more = _by_model(self.llm, state, ranked, self.corpus)
             failures += more
         if failures or self.llm: update["errors"] = (*state.errors, *failures)
         return {"reranked_candidates": tuple(ranked), **update}

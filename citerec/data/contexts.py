@@ -19,7 +19,9 @@ from ..files import REPAIR, made_once
 from ..text import MARKER, beside_marker, names_beside_marker
 
 # %% ../../nbs/39_contexts.ipynb #c004a
-def without_markers(text: str) -> str: return " ".join(MARKER.sub(" ", text).split()) or text
+def without_markers(text: str) -> str:
+    "A citing sentence without its markers."
+    return " ".join(MARKER.sub(" ", text).split()) or text
 
 # %% ../../nbs/39_contexts.ipynb #c005a
 def different(contexts: Sequence[tuple[str, str, int, str]]) -> tuple[list[int], list[int]]:
