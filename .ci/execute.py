@@ -39,6 +39,9 @@ def kept(cell: dict) -> list:
     if not shows(cell): return []
     found = [normal(o) for o in cell.get("outputs", []) if o["output_type"] in ("display_data", "execute_result", "stream")]
     found = [o for o in found if o.get("name") != "stderr" and len(json.dumps(o.get("data", {}).get("text/plain", ""))) < WIDEST]
+    for one, following in zip(found, found[1:], strict=False):  # what was printed in several pieces is one output
+        if one["output_type"] == following["output_type"] == "stream": following["text"], one["text"] = one["text"] + following["text"], ""
+    found = [o for o in found if o.get("text", "-")]
     for o in found:
         o.pop("execution_count", None)
         if o["output_type"] == "execute_result": o["execution_count"] = None
@@ -64,7 +67,8 @@ def execute(path: Path) -> str:
         cell["execution_count"] = None
         for o in cell["outputs"]:
             if "text" in o and isinstance(o["text"], str): o["text"] = o["text"].splitlines(keepends=True)
-    path.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    content = json.dumps(written, indent=1, ensure_ascii=False, sort_keys=True)  # as nbdev_clean writes it
+    path.write_text(content + "\n", encoding="utf-8")
     return ""
 
 
