@@ -161,6 +161,10 @@ def _evaluate_options(commands: Commands) -> argparse.ArgumentParser:
                 "several systems get NAME.FILE each")
     option("--system", action="append", metavar="NAME",
            help="pipeline (the default), ranker, expansion, rrf, dense, bm25 …; may be given several times")
+    option("--without-known", action="store_true",
+           help="keep from the systems what the document of a query already cites (the field known)")
+    option("--within", choices=["known", "library"],
+           help="rank only the papers that the document already cites, or those of its bibliography file")
     option("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_evaluate)
     return parser
@@ -409,16 +413,16 @@ def _run_files(path: Path | None, names: Sequence[str]) -> dict[str, Path]:
 def _evaluate(args: argparse.Namespace) -> int:
     "Measure systems on a query set."
     from citerec.data.sample import open_corpus
-    from citerec.evaluation.benchmark import make_queries, read_queries
+    from citerec.evaluation.benchmark import given, make_queries, read_queries
     from citerec.evaluation.experiment import criteria, experiment, learned_from
     from citerec.evaluation.systems import make_system
     from citerec.settings import load_settings
     settings = load_settings()
-    given = read_queries(args.queries) if args.queries else None
+    read = read_queries(args.queries) if args.queries else None
     names = list(dict.fromkeys(args.system or ["pipeline"]))
     files = _run_files(Path(args.run_file) if args.run_file else None, names)
     with open_corpus(args.folder, settings) as corpus:
-        queries = given or make_queries(corpus)
+        queries = given(read or make_queries(corpus), not args.without_known, args.within)
         systems = {name: make_system(name, corpus, settings) for name in names}
         compared = experiment(systems, queries, keep=files, allow_fitted=True, progress=_watched(args))
         for note in compared.notes: _remark(note)

@@ -187,6 +187,8 @@ class Limits(TypedDict, total=False):
     min_citations: int | None  # least number of citations; a paper of which none are known has 0
     concepts: str | Sequence[str] | None  # topics, of which a paper has to have one; upper and lower case are the same
     exclude_ids: str | Sequence[str] | None  # papers never to recommend, by id, DOI, arXiv id or link
+    within_ids: str | Sequence[str] | None  # the only papers that may be recommended, named in the same ways
+    known_ids: str | Sequence[str] | None  # papers that the draft already cites: what goes with them comes first
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
 # %% ../nbs/62_recommender.ipynb #c006c
@@ -245,11 +247,11 @@ def nearest(name: str,
     return list(dict.fromkeys([*alike[:1], *within, *alike]))[:_NEAREST]
 
 # %% ../nbs/62_recommender.ipynb #e06
-def _excluded(corpus: Corpus, names: Sequence[str]) -> tuple[str, ...]:
+def _papers(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, ...]:
     "The ids of the papers that are named; raises `InputError` for names that the corpus does not have."
     meant = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
     if unknown := [_shortened(one_line(name)) for name, ids in meant.items() if not ids]:
-        raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is to be excluded.",
+        raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is {what}.",
                          "Give the id, DOI, arXiv id or link of a paper that it has, or leave it out.")
     return tuple(dict.fromkeys(paper_id for ids in meant.values() for paper_id in ids))
 
@@ -272,10 +274,13 @@ def _filters(corpus: Corpus, concepts: Counter[str], limits: Limits) -> SearchFi
     if first is not None and last is not None and first > last:
         raise InputError(f"The first year, {first}, is after the last year, {last}.", "Swap them, or leave one out.")
     least = _whole(limits.get("min_citations"), "least number of citations (min_citations)", 0)
+    def named(name: str, what: str) -> tuple[str, ...]:
+        return _papers(corpus, _names(limits.get(name), f"papers {what} ({name})"), what)
     return SearchFilter(
         year_min=first, year_max=last, min_citations=least or 0,
         concepts=_known_concepts(concepts, _names(limits.get("concepts"), "concepts")),
-        exclude_ids=_excluded(corpus, _names(limits.get("exclude_ids"), "papers to exclude (exclude_ids)")))
+        exclude_ids=named("exclude_ids", "to be excluded"), within_ids=named("within_ids", "to be searched"),
+        known_ids=named("known_ids", "cited already"))
 
 def _check_kinds(text: Any, limits: Limits) -> None:
     "Raise `InputError` for a text that is none, and for an option that does not exist."

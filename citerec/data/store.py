@@ -261,6 +261,7 @@ class _Writer(_PaperWriter):
 
 # %% ../../nbs/30_store.ipynb #c007i
 _RECORD = f"SELECT {','.join(_COLUMNS)} FROM papers WHERE paper_id IN ({{}})"
+_AUTHORS = "SELECT paper_id, authors FROM papers WHERE paper_id IN ({})"
 _BRIEF = "SELECT paper_id, title, abstract, year, citation_count, concepts FROM papers WHERE paper_id IN ({})"
 
 class _Papers(_Batches):
@@ -294,6 +295,12 @@ class _Papers(_Batches):
         briefs = self._lists((brief[:-1], brief[-1]) for brief in self._where_in(_BRIEF, list(paper_ids)))
         return {i: (title, abstract, year, count or 0, tuple(concepts))
                 for (i, title, abstract, year, count), concepts in briefs}
+
+    def authors_of(self,
+                   paper_ids: Sequence[str],
+                   ) -> dict[str, tuple[str, ...]]:
+        "Id -> authors; unknown ids are left out."
+        return {i: tuple(authors) for i, authors in self._lists(self._where_in(_AUTHORS, list(paper_ids)))}
 
 # %% ../../nbs/30_store.ipynb #c007m
 _MOST = 2**31 - 1  # the largest number that a column of 32 bits holds; an older database may have more
