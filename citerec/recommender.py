@@ -189,6 +189,7 @@ class Limits(TypedDict, total=False):
     exclude_ids: str | Sequence[str] | None  # papers never to recommend, by id, DOI, arXiv id or link
     within_ids: str | Sequence[str] | None  # the only papers that may be recommended, named in the same ways
     known_ids: str | Sequence[str] | None  # papers that the draft already cites: what goes with them comes first
+    again: bool | None  # recommend known papers once more; left out: only others
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
 # %% ../nbs/62_recommender.ipynb #c006c
@@ -280,7 +281,7 @@ def _filters(corpus: Corpus, concepts: Counter[str], limits: Limits) -> SearchFi
         year_min=first, year_max=last, min_citations=least or 0,
         concepts=_known_concepts(concepts, _names(limits.get("concepts"), "concepts")),
         exclude_ids=named("exclude_ids", "to be excluded"), within_ids=named("within_ids", "to be searched"),
-        known_ids=named("known_ids", "cited already"))
+        known_ids=named("known_ids", "cited already"), again=bool(limits.get("again")))
 
 def _check_kinds(text: Any, limits: Limits) -> None:
     "Raise `InputError` for a text that is none, and for an option that does not exist."

@@ -7,7 +7,10 @@ __all__ = ['OWN_BATCHES', 'BertEncoder']
 
 # %% ../../nbs/32_encoder.ipynb #c003
 import json
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -111,14 +114,19 @@ class _Layers:
         inner = self._linear(x, f"{at}.intermediate.dense", "gelu")
         return self._norm(self._linear(inner, f"{at}.output.dense") + x, f"{at}.output.LayerNorm")
 
-    def __call__(self, ids: Any, mask: Any) -> Any:
-        "Vectors of token ids, shape (texts, tokens, dim)."
+    def each(self, ids: Any, mask: Any) -> Iterator[Any]:
+        "Vectors of token ids after each layer, shape (texts, tokens, dim)."
         w, e = self.weights, "embeddings"
         x = w[f"{e}.word_embeddings.weight"][ids] + w[f"{e}.position_embeddings.weight"][: ids.shape[1]]
         x = self._norm(x + w[f"{e}.token_type_embeddings.weight"][0], f"{e}.LayerNorm")
         attend = None if bool(mask.all()) else mask[:, None, None, :]
-        for layer in range(self.layers): x = self._layer(x, f"encoder.layer.{layer}", attend)
-        return x.float()
+        for layer in range(self.layers):
+            x = self._layer(x, f"encoder.layer.{layer}", attend)
+            yield x
+
+    def __call__(self, ids: Any, mask: Any) -> Any:
+        "Vectors of token ids, shape (texts, tokens, dim)."
+        return deque(self.each(ids, mask), maxlen=1)[0].float()
 
 # %% ../../nbs/32_encoder.ipynb #c007n
 def _tokenizer(folder: Path) -> Any:
@@ -168,14 +176,36 @@ class BertEncoder:
         pooled = x[:, 0] if self.first_token else (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         return torch.nn.functional.normalize(pooled, dim=1)
 
+    def _layers_pooled(self, ids: Any, mask: Any, layers: Sequence[int]) -> Any:
+        "Mean and largest value over the tokens after some layers, shape (texts, layers, 2, dim)."
+        import torch
+        filled, out = mask[..., None], []
+        for number, x in enumerate(islice(self.layers.each(ids, mask), max(layers)), start=1):
+            if number in layers:
+                x = x.float()
+                mean = (x * filled).sum(1) / filled.sum(1)
+                out.append(torch.stack([mean, x.masked_fill(~filled, -torch.inf).amax(1)], 1))
+        return torch.stack(out, 1)
+
+    def _batched(self, texts: Sequence[str], pooled: Callable[[Any, Any], Any], shape: tuple[int, ...]) -> np.ndarray:
+        "What `pooled` makes of the token ids of texts, batch by batch."
+        import torch
+        encoded = [e.ids for e in self.tokenizer.encode_batch(list(texts))]
+        out = np.zeros((len(texts), *shape), dtype=np.float32)
+        for width, rows in _rows_of([len(ids) for ids in encoded], _STEPS[self.bits], self.positions):
+            ids, mask = _padded([encoded[i] for i in rows], width, self.device)
+            with torch.inference_mode(): out[rows] = pooled(ids, mask).cpu().numpy()
+        return out
+
     def encode(self,
                texts: Sequence[str],
                ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts."
-        import torch
-        encoded = [e.ids for e in self.tokenizer.encode_batch(list(texts))]
-        out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for width, rows in _rows_of([len(ids) for ids in encoded], _STEPS[self.bits], self.positions):
-            ids, mask = _padded([encoded[i] for i in rows], width, self.device)
-            with torch.inference_mode(): out[rows] = self._pooled(ids, mask).cpu().numpy()
-        return out
+        return self._batched(texts, self._pooled, (self.dim,))
+
+    def encode_layers(self,
+                      texts: Sequence[str],
+                      layers: Sequence[int],  # ascending; 1 is the first layer
+                      ) -> np.ndarray:  # float32, shape (texts, layers, 2, dim): mean and largest value over the tokens
+        "What the tokens of texts look like half-way; layers after the last one asked for are not computed."
+        return self._batched(texts, partial(self._layers_pooled, layers=layers), (len(layers), 2, self.dim))

@@ -8,21 +8,24 @@ __all__ = ['Place', 'MARKER', 'OTHER', 'sentence_at', 'text_for', 'preferred', '
 # %% ../../nbs/75_draft.ipynb #d03
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
-import numpy as np
 from tqdm.auto import tqdm
 
 from ..errors import InputError
 from ..files import made_once
 from ..recommender import Limits, Recommendations, Recommender, load
 from ..schema import Paper, Recommendation
+from .audit import audit
+from .changes import Change, undo
 from .gaps import Gap, find_gaps
-from .library import Library, LibraryEntry
+from .insertion import cite_change, cite_changes
+from .library import Library
 from .manuscript import Citation, Manuscript, Sentence, Slot, read_manuscript
-from .remarks import Remark, Report
+from .prose import Format
+from .remarks import Remark, Report, Severity
 
 # %% ../../nbs/75_draft.ipynb #d05
 Place = Slot | Gap | Citation | Sentence | int  # where a citation goes; a number is the place of a sentence
@@ -99,7 +102,7 @@ class _Opened:
                  source: str | os.PathLike[str],  # the main file, or the text itself
                  rec: Recommender | None = None,  # None: the corpus of the settings, opened when it is needed
                  bibliography: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
-                 format: str | None = None,  # latex, markdown or text; None: by the file's name and its text
+                 format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
                  ):
         self.source, self.format, self._given, self._bibliography = source, format, rec, bibliography
         self.manuscript = read_manuscript(source, format)
@@ -176,8 +179,9 @@ class _Advising(_Reading):
         sentence = sentence_at(self.manuscript, place)
         here, keys = set(self.cited_in(sentence)), {e.corpus_id: e.key for e in self.library.entries if e.corpus_id}
         wanted = min(100, 2 * k + len(here) + _SPARE)
-        found = self.rec.recommend(text_for(self.manuscript, place), k=wanted,
-                                   **{"known_ids": self.known, "again": True, **limits})
+        limits.setdefault("known_ids", self.known)
+        limits.setdefault("again", True)
+        found = self.rec.recommend(text_for(self.manuscript, place), k=wanted, **limits)
         kept = preferred([r for r in found if r.paper_id not in here], keys)[:k]
         return Recommendations(found.state.model_copy(update={"k": k, "final_recommendations": tuple(kept)}))
 
@@ -198,7 +202,7 @@ class _Advising(_Reading):
 _SPARE = 10  # papers more than wanted, from which the own ones may rise
 
 # %% ../../nbs/75_draft.ipynb #d18
-def _remark(manuscript: Manuscript, place: Any, code: str, severity: Any, message: str, fix: str) -> Remark:
+def _remark(manuscript: Manuscript, place: Any, code: str, severity: Severity, message: str, fix: str) -> Remark:
     "A remark at a place of the draft."
     file = manuscript.files[place.span.file]
     line, column = file.line_column(place.span.start)
@@ -232,7 +236,7 @@ class Draft(_Advising):
              source: str | os.PathLike[str],  # the main file (.tex, .md, .qmd, .txt), or the text itself
              rec: Recommender | None = None,  # None: the corpus of the settings, opened when it is needed
              bibliography: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,  # None: the draft's own
-             format: str | None = None,  # latex, markdown or text; None: by the file's name and its text
+             format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
              ) -> Self:
         "Open a draft; nothing is written until `cite`. Raises `InputError` for a file that cannot be read."
         return cls(source, rec, bibliography, format)
@@ -264,6 +268,21 @@ class Draft(_Advising):
         if not ids:
             raise InputError(f"Neither the bibliography nor the corpus has {name!r}.", "Name a key, an id or a title.")
         return self.rec.corpus.papers(ids[:1])[0]
+
+    def write(self,
+              filled: Iterable[Filled],  # of `fill`
+              min_confidence: float = .3,  # only papers with at least this confidence are written
+              command: str | None = None,  # citep, citet …; None: the one that the draft uses most
+              dry_run: bool = False,  # show the change and write nothing
+              ) -> Change:  # one for all places, so that one `undo` takes it back
+        "Cite the best paper at each place where it is sure enough."
+        sure = [(f, f.best) for f in filled if f.best and (f.best.confidence or 0) >= min_confidence]
+        places = [(f.place if isinstance(f.place, Slot) else f.sentence, [self._paper(best)]) for f, best in sure]
+        change = cite_changes(self.manuscript, self.library, places, command)
+        if not dry_run:
+            change.apply()
+            self.refresh()
+        return change
 
     def undo(self) -> str:  # what was taken back, in words
         "Take the last change back. Raises `InputError` where a file has changed since."

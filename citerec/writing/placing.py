@@ -189,6 +189,7 @@ def bib_style(text: str,  # of a .bib file
                     _case([m[1] for m in entries]), _most(ends, "") == ",", apart)
 
 # %% ../../nbs/63_placing.ipynb #c022
+_FAR = 200  # characters at the end of a file in which an empty line is looked for
 _WRITTEN = re.compile(r"  ([\w:+-]+) = (.*?)(,?)")
 
 def dressed(entry: str,  # as `citerec.sources.references.bibtex_entry` writes it
@@ -200,7 +201,7 @@ def dressed(entry: str,  # as `citerec.sources.references.bibtex_entry` writes i
     for n, line in enumerate(lines):
         if not (field := _WRITTEN.fullmatch(line)): continue
         name = cased(field[1], style.field_case)
-        name = name.ljust(style.width) if len(name) < style.width else name + (style.before or " " * bool(style.width))
+        name = name.ljust(style.width) if len(name) < style.width else name + (" " if style.width else style.before)
         lines[n] = f"{style.indent}{name}={style.after}{field[2]}{',' if field[3] or style.comma else ''}"
     lines[0] = re.sub(r"^@(\w+)", lambda m: "@" + cased(m[1], style.type_case), lines[0])
     return style.newline.join([*lines, ""])
@@ -211,6 +212,6 @@ def appended(text: str,  # of a .bib file
     "An entry as it is added to a bibliography."
     style = bib_style(text)
     lead = "" if not text.strip() or text.endswith(("\n", "\r")) else style.newline
-    if text.strip() and style.apart and not re.search(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)\Z", text + lead):
-        lead += style.newline
+    end = re.sub(r"\r\n?", "\n", text[-_FAR:] + lead)
+    if text.strip() and style.apart and not re.search(r"\n[ \t]*\n\Z", end): lead += style.newline
     return lead + dressed(entry, style)
