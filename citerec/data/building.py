@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['PARTS', 'FILES', 'RANKER', 'PAGES', 'batches', 'check_contexts', 'sums_of', 'unit_of', 'make_parts', 'clear',
            'build_files', 'seal', 'write_manifest', 'read_manifest', 'check_folder', 'check_source', 'working_in',
-           'database_is_whole', 'begin_again', 'make_room', 'clear_update', 'forget', 'taken_over']
+           'database_is_whole', 'begin_again', 'make_room', 'clear_update', 'clear_replaced', 'taken_over']
 
 # %% ../../nbs/40_building.ipynb #c003
 import contextlib
@@ -425,9 +425,9 @@ def clear_update(files: Path,  # `update-1` or another one
     if _holds_pages(files): remove(files / PAGES)
     with contextlib.suppress(OSError): files.rmdir()  # not where something else lies in it
 
-def forget(folder: Path,  # of a corpus
-           files: Path,  # the newest update in it
-           ) -> None:
+def clear_replaced(folder: Path,  # of a corpus
+                   files: Path,  # the newest update in it
+                   ) -> None:
     "Remove the files that were replaced by the update before this one."
     number = int(files.name.removeprefix("update-")) - 2
     with contextlib.suppress(OSError):

@@ -33,9 +33,9 @@ from citerec.data.building import (
     check_contexts,
     check_folder,
     check_source,
+    clear_replaced,
     clear_update,
     database_is_whole,
-    forget,
     make_parts,
     make_room,
     read_manifest,
@@ -593,7 +593,7 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
         manifest = build_files(joined, files, embedder, progress)
         history = taken_over(old.manifest, source.describe(), manifest["fetched"])
         write_manifest(folder, manifest | history | {"files": files.name})
-        forget(folder, files)
+        clear_replaced(folder, files)
 
 # %% ../../nbs/41_corpus.ipynb #r001
 def _ranker_fault(folder: Path) -> str | None:

@@ -15,14 +15,17 @@ from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 
 from ..data.corpus import Corpus
+from ..data.lexical import stems
 from ..errors import ServiceError
 from ..files import made_once
-from ..identity import facts_of, identifiers, is_preprint, one_paper, title_key
+from ..identity import facts_of, identifiers, is_preprint, one_paper, tells, title_key
 from ..llm.quoting import one_line
 from ..ranking.signals import remembered
 from ..schema import Paper
 from ..sources.records import clean_year, find_doi
-from .comparing import PREPRINTS, differences, exchanged, nearly_equal, published_at
+from citerec.writing.comparing import (
+    PREPRINTS, changed_words, contradict, differences, exchanged, is_slip, nearly_equal, one_person, published_at,
+)
 from .library import Library, LibraryEntry, akin
 from .manuscript import Manuscript
 from .prose import Span
@@ -200,13 +203,15 @@ def _bad_arxiv(text: str, today: date) -> str:
     return ""
 
 # %% ../../nbs/73_audit.ipynb #c019
+_NAMED_ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|[\s:.]*(?:preprint|id|e-prints)?[\s:.]*(?:arxiv:)?(?:abs/)?)([\w.-]+\d)", re.IGNORECASE)
+
 def _arxiv_of(entry: LibraryEntry) -> tuple[str, str]:
     "The field in which an arXiv id stands, and its text."
     fields = entry.entry.fields
     kind = (fields.get("archiveprefix") or fields.get("eprinttype") or "arxiv").lower()
     if kind == "arxiv" and fields.get("eprint"): return "eprint", fields["eprint"]
     for name in ("journal", "volume", "url", "note"):
-        if re.search(r"arxiv", fields.get(name, ""), re.IGNORECASE): return name, fields[name]
+        if found := _NAMED_ARXIV.search(fields.get(name, "")): return name, found[1]
     return "", ""
 
 def _faults(case: Case, entry: LibraryEntry) -> list[tuple[str, str]]:
@@ -219,11 +224,11 @@ def _faults(case: Case, entry: LibraryEntry) -> list[tuple[str, str]]:
 
 def _said(words: str) -> str: return f"{words[:1].upper()}{words[1:]}."
 
-def _malformed(case: Case) -> Iterator[Remark]:
+def _malformed(case: "_Near") -> Iterator[Remark]:
     "Fields that no reader can use, with the record's value where it is known."
     for entry in case.library.entries:
-        if len(faults := _faults(case, entry)) > 1 and not entry.record: continue  # a sign of something worse
-        for name, words in faults:
+        if case.corpus and entry.paper and not case.known(entry) and len(_signs(case, entry)) >= _SEVERAL: continue  # worse
+        for name, words in _faults(case, entry):
             known = {"year": entry.record.year, "date": entry.record.year, "doi": entry.record.doi}.get(name) if entry.record else None
             change = (entry.entry.fields.get(name, ""), str(known)) if known else None
             yield _remark(case, entry, "field", "warning", _said(words),
@@ -328,6 +333,17 @@ def _retractions(case: "_Near") -> Iterator[Remark]:
                           "Do not rest a claim on it; cite it only as retracted.", "title")
 
 # %% ../../nbs/73_audit.ipynb #c026
+_RARER = 10  # times as many papers have a word of the entry as have the record's: the slip is in the record
+
+def _record_slips(case: Case, ours: Paper, theirs: Paper) -> bool:
+    "Whether it is rather the record's title that has the slip."
+    if not case.corpus: return False
+    def common(words: Sequence[str]) -> int:
+        return min((case.corpus.lexical.frequencies.get(s, 0) for w in words for s in stems(w)), default=0)
+    mine, other = changed_words(ours.title, theirs.title)
+    slips = len(mine) == len(other) and all(map(is_slip, mine, other))
+    return slips and common(mine) > _RARER * (common(other) + 1)
+
 def _differing(case: "_Near") -> Iterator[Remark]:
     "Fields that differ from the record."
     for entry in case.library.entries:
@@ -336,6 +352,7 @@ def _differing(case: "_Near") -> Iterator[Remark]:
         bad = {name for name, _ in _faults(case, entry)}
         for d in differences(own, record):
             if d.field == "year" and (bad & {"year", "date"} or entry.entry.kind in _WHOLES): continue
+            if d.field == "title" and _record_slips(case, own, record): continue
             name = d.field if d.field != "venue" else "booktitle" if entry.entry.fields.get("booktitle") else "journal"
             if name == "year" and not entry.entry.fields.get("year"): name = "date"
             yield _remark(case, entry, "field", "warning", f"In {_called(entry)}, {d.words}, as the corpus has it.",
@@ -354,13 +371,27 @@ def _other_owner(case: Case, name: str, paper: Paper) -> Paper | None:
 # %% ../../nbs/73_audit.ipynb #c028
 _LOOKED_AT = 20  # titles of the corpus that are compared with one of an entry
 _APART = 1  # years between an entry and a record with nearly its title
+_LONG_TITLE = 5  # words of a title that is recognised with another word in it
 _TELLING = 4  # words of a title that names a paper, at least
 
-def _agree(a: Sequence[str], b: Sequence[str]) -> bool:
-    "Whether two lists of authors have somebody in common, and nobody was exchanged in more than half of them."
-    if not a or not b: return False
-    only_a, only_b = exchanged(a, b)
-    return min(len(a) - len(only_a), len(b) - len(only_b)) * 2 >= min(len(a), len(b)) and len(only_a) < len(a)
+def _share_somebody(a: Sequence[str], b: Sequence[str]) -> bool:
+    "Whether two lists of authors have somebody in common."
+    return bool(a and b) and len(exchanged(a, b)[0]) < len(a)
+
+def _heads(title: str) -> list[str]:
+    "What stands before the subtitle, where there is one."
+    return [head for head in re.split(r"[:?.\u2013\u2014]\s", title)[:1] if head != title]
+
+def _slipped(ours: Paper, theirs: Paper) -> bool:
+    "Whether a record with nearly the same title is the same paper: by its authors, and where a word is another, by all."
+    if not _share_somebody(ours.authors, theirs.authors): return False
+    if title_key(ours.title) == title_key(theirs.title): return tells(title_key(ours.title))
+    if not ours.year or not theirs.year or abs(ours.year - theirs.year) > _APART: return False
+    changed = changed_words(ours.title, theirs.title)
+    if not any(changed): return not any(exchanged(ours.authors, theirs.authors))
+    if len(changed[0]) == len(changed[1]) and all(map(is_slip, *changed)): return True
+    exact = not any(exchanged(ours.authors, theirs.authors)) and one_person(ours.authors[0], theirs.authors[0])
+    return exact and len(theirs.title.split()) >= _LONG_TITLE and not contradict(ours.venue or "", theirs.venue or "")
 
 @remembered(1)
 def _titles(corpus: Corpus) -> list[str]:
@@ -381,7 +412,10 @@ class _Near(Case):
             rows, _ = self.corpus.titles.lexical.search(entry.title, _LOOKED_AT)
             def bare(title: str) -> str: return _RETRACTED.sub("", title)
             titles = _titles(self.corpus)
-            ids = [self.corpus.ids[row] for row in rows if nearly_equal(bare(entry.title), bare(titles[row]))]
+            ours = bare(entry.title)
+            ids = [self.corpus.ids[row] for row in rows if nearly_equal(ours, theirs := bare(titles[row]))
+                   or title_key(ours) in {title_key(n) for n in _heads(theirs)} or title_key(theirs) in {
+                       title_key(n) for n in _heads(ours)}]
             self._found[id(entry)] = self.corpus.papers(ids)
         return self._found[id(entry)]
 
@@ -390,9 +424,7 @@ class _Near(Case):
               ) -> list[Paper]:
         "Those of them that have its authors: the entry is that paper with a slip."
         if not entry.paper or entry.entry.kind in _WHOLES: return []
-        names = entry.paper.authors
-        return [p for p in self.near(entry) if _agree(names, p.authors) and not (
-            _APART < abs((entry.paper.year or 0) - (p.year or 0)) and title_key(p.title) != title_key(entry.title))]
+        return [p for p in self.near(entry) if _slipped(entry.paper, p)]
 
     def known(self,
               entry: LibraryEntry,

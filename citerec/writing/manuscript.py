@@ -6,17 +6,15 @@
 __all__ = ['Manuscript', 'read_manuscript']
 
 # %% ../../nbs/70_manuscript.ipynb #s003
-import html
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from ..errors import InputError
-from ..sources.formats import bib_entries
+from ..sources.formats import OTHERS, Name, names_in
 from ..text import _ROUND, _SQUARE, _TODO, _round, _square, _todo
 from .latex import LatexReader
 from .markdown import MarkdownReader
@@ -205,13 +203,6 @@ def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None
     return found.note(f"The bibliography {name} was not read: there is no such file.")
 
 # %% ../../nbs/70_manuscript.ipynb #s033
-def _surname(name: str) -> str:
-    "The last name of a person, given name first."
-    words = name.split()
-    return next((" ".join(words[i:]) for i, w in enumerate(words[:-1]) if w in _PARTICLES), words[-1] if words else "")
-
-_PARTICLES = frozenset("van von der den de del della di da du la le ten ter zu".split())
-
 class _Names:
     "The authors of cited works, by their keys; bibliographies are read when the first name is asked for."
     def __init__(self, paths: Iterable[Path], own: Iterable[OwnEntry]):
@@ -228,13 +219,13 @@ class _Names:
         return found
 
     def __call__(self, keys: Iterable[str]) -> str:
-        shown = list(dict.fromkeys(_people(_split_authors(self.fields.get(key, ""))) or _by_key(key) for key in keys))
+        shown = list(dict.fromkeys(_people(names_in(self.fields.get(key, ""))) or _by_key(key) for key in keys))
         return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
-def _people(authors: Iterable[str]) -> str:
+def _people(names: Sequence[Name]) -> str:
     "Authors as a sentence names them."
-    names = [n for a in authors if (n := _surname(a))]
-    return f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+    shown = [" ".join(filter(None, [name.particle, name.family])) for name in names]
+    return f"{shown[0]} et al." if len(shown) > 2 or OTHERS in names else " and ".join(shown)
 
 def _by_key(key: str) -> str:
     "What a key says of the authors."
@@ -253,22 +244,6 @@ def _author_fields(text: str) -> Iterable[tuple[str, str]]:
         at = _AUTHOR.search(text, m.end(), end)
         value = _BRACED.match(text, at.end(), end) if at else None
         if value: yield m[1], value[1] if value[1] is not None else value[2]
-
-# %% ../../nbs/70_manuscript.ipynb #s040
-def _name_of(text: str) -> str:
-    "One author of a BibTeX field, given name first; a group in braces is one word."
-    from citerec.sources.formats import _one_name
-    return _one_name(text).replace(" ", "\u00a0") if text.startswith("{") and text.endswith("}") else _one_name(text)
-
-def _split_authors(field: str) -> list[str]:
-    "The authors of a BibTeX field; `others` counts as two."
-    parts, depth = [""], 0
-    for word in re.split(r"(\s+|[{}])", field):
-        depth += (word == "{") - (word == "}")
-        if depth == 0 and word == "and": parts.append("")
-        else: parts[-1] += word
-    names = [_name_of(" ".join(p.split())) for p in parts if p.strip()]
-    return [n for name in names for n in ([name] if name != "others" else ["others", "others"])]
 
 # %% ../../nbs/70_manuscript.ipynb #s051
 def _opened(source: str | os.PathLike[str], format: Format | None) -> TextFile:
