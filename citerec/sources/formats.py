@@ -55,16 +55,17 @@ _ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304"
 def _letter(char: str) -> str:
     "A character in LaTeX."
     if char in _ESCAPED or char in _LETTERS: return _ESCAPED.get(char) or _LETTERS[char]
-    base, mark = (unicodedata.normalize("NFD", char) + "  ")[:2]
-    exact = len(unicodedata.normalize("NFD", char)) == 2 and base.isascii() and base.isalpha()
-    if char.isascii() or not exact or mark not in _ACCENTS: return char
+    parts = unicodedata.normalize("NFD", char)
+    base, mark = parts[0], parts[1:]
+    if not (base.isascii() and base.isalpha() and mark in _ACCENTS): return char
     accent = _ACCENTS[mark]
     base = rf"\{base}" if base in "ij" and mark < "\u0323" else base  # without its dot
     return rf"{{\{accent}{{{base}}}}}" if accent.isalpha() else rf"{{\{accent}{base}}}"
 
 # %% ../../nbs/14_formats.ipynb #e003
 _MATH = re.compile(r"\$(?=\S)[^$%#&~]+(?<=\S)\$(?!\d)")  # "$5 and $6" is none
-_PAIRS = ((r"\-–—", "[-–—]"), "``", "''", ("?!", "`"), "<<", ">>", ",,")  # two signs of which LaTeX may make one
+_PAIRS = [(r"\-–—", "[-–—]"),
+          ("`", "`"), ("'", "'"), ("?!", "`"), ("<", "<"), (">", ">"), (",", ",")]  # LaTeX joins these
 _JOINED = re.compile("|".join(f"(?<=[{first}])(?={second})" for first, second in _PAIRS))
 
 def _is_math(text: str) -> bool:
@@ -187,7 +188,8 @@ def names_in(text: str,  # a field of BibTeX, as `author` or `editor`
              ) -> tuple[Name, ...]:  # "others" is a name here
     "The names in a list of names."
     listed = _split(f" {text} ", r"\s+(?i:and)(?=\s)")
-    if len(listed) == 1 and "," not in text.partition(";")[0]: listed = _split(text, ";")
+    if len(listed) == 1 and "," not in text.partition(";")[0] and not re.search(r"&\w+;", text):
+        listed = _split(text, ";")
     names = [_one_name(one) for several in listed for one in _listed(several) if one.strip("{} ")]
     return tuple(OTHERS if re.fullmatch(r"(?i)others|et\.? al\.?", str(n)) else n for n in names if str(n))
 
@@ -326,7 +328,7 @@ def _of_block(name: str, block: Any, strings: Mapping[str, str], lines: Sequence
             yield Entry(name, line, key[1] if key else "", {}, fault=f"cannot be parsed: {_reason(block.error)}")
         note = f"repaired: {wrong}"
     elif isinstance(block, model.Entry) and _runs_on(block):
-        entry, wrong = _repaired(block.raw)
+        entry, wrong = _repaired(block.raw or "")
         entry, note = (entry, f"repaired: {wrong}") if entry else (block, "")
     if not isinstance(entry, model.Entry): return
     found = _bib_entry(name, line, entry, strings, note)
