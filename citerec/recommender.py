@@ -29,6 +29,7 @@ from .llm.quoting import one_line
 from .pipeline import AgentEvent, Pipeline
 from .schema import AgentFailure, Paper, PipelineState, Recommendation, SearchFilter
 from .settings import Settings, comments_beside, load_settings
+from .sources.references import formatted, to_bibtex, to_csl, to_markdown, to_ris
 
 if TYPE_CHECKING: import pandas
 
@@ -103,8 +104,42 @@ def documented(named: T,  # a function, or a class, whose public methods are mea
             if method.__module__.partition(".")[0] == ours: _document_function(method)
     return named
 
+# %% ../nbs/62_recommender.ipynb #c004b
+def _record(recommendation: Recommendation) -> Paper:
+    "What a recommendation says of its paper."
+    names = ("paper_id", "title", "authors", "year", "venue", "doi", "arxiv_id", "bibkey", "bibtex")
+    return Paper(**{name: getattr(recommendation, name) for name in names})
+
+class _Bibliography(Sequence[Recommendation]):
+    "Recommendations that can be written as a bibliography; a paper that is there twice is written once."
+    def papers(self) -> list[Paper]:  # each once
+        "The recommended papers, with what the recommendations say of them."
+        return list({r.paper_id: _record(r) for r in self}.values())
+
+    def to_bibtex(self) -> str:
+        "A .bib file; a user's own keys and entries are kept."
+        return to_bibtex(self.papers())
+
+    def to_ris(self) -> str:
+        "A .ris file, for EndNote, Zotero and Mendeley."
+        return to_ris(self.papers())
+
+    def to_csl(self) -> str:
+        "A CSL-JSON file, for pandoc and Zotero."
+        return to_csl(self.papers())
+
+    def to_markdown(self) -> str:
+        "A list in Markdown."
+        return to_markdown(self.papers())
+
+    def format(self,
+               style: str = "apa",  # apa, ieee, acl, chicago, nature or harvard, or the path of a .csl file
+               ) -> str:  # a line a paper
+        "References in the style of a journal."
+        return "\n".join(formatted(self.papers(), style))
+
 # %% ../nbs/62_recommender.ipynb #c005
-class Recommendations(Sequence[Recommendation]):
+class Recommendations(_Bibliography):
     "What citerec recommends for a text, best first."
     def __init__(self,
                  state: PipelineState,  # of the finished run

@@ -107,86 +107,80 @@ class _Blocks:
         if self.display:
             if self.display in line: self.display = ""
             self.blocks[-1] = Block("equation", self.blocks[-1].start, b)
-        elif self.fence: self.inside(bare, a, b)
+        elif self.fence: _line_inside(self, bare, a, b)
         elif not bare: self.blank = True
-        elif fence := _FENCE.match(line): self.fenced(fence, bare)
-        elif display := _DISPLAY.match(line): self.formula(line, display, a, b)
-        elif self.special(line, bare, following, a, b): pass
-        else: self.words(line, a, b)
+        elif fence := _FENCE.match(line): _line_fenced(self, fence, bare)
+        elif display := _DISPLAY.match(line): _line_formula(self, line, display, a, b)
+        elif _line_special(self, line, bare, following, a, b): pass
+        else: _line_words(self, line, a, b)
 
 # %% ../../nbs/68_markdown.ipynb #m014
-from fastcore.basics import patch
-
-@patch
-def inside(self: _Blocks, bare: str, a: int, b: int) -> None:
+def _line_inside(cut: _Blocks, bare: str, a: int, b: int) -> None:
     "A line inside a fence."
-    if bare.startswith(self.fence) and not bare.strip(self.fence[0]): self.fence, self.blank = "", True
-    elif self.holds == "aside" and bare: self.put("aside", a, b)
+    if bare.startswith(cut.fence) and not bare.strip(cut.fence[0]): cut.fence, cut.blank = "", True
+    elif cut.holds == "aside" and bare: cut.put("aside", a, b)
 
-@patch
-def fenced(self: _Blocks, fence: re.Match[str], bare: str) -> None:
+def _line_fenced(cut: _Blocks, fence: re.Match[str], bare: str) -> None:
     "A line that begins or ends a fence."
-    self.blank = True
+    cut.blank = True
     name = _DIRECTIVE.match(fence[2])
     if fence[1][0] == ":" and (not name or name[1] not in _FIGURES): return
-    if not fence[2].strip() and self.open and fence[1] == self.open[-1]: self.open.pop()
-    elif name and name[1] in _PROSE: self.open.append(fence[1])
+    if not fence[2].strip() and cut.open and fence[1] == cut.open[-1]: cut.open.pop()
+    elif name and name[1] in _PROSE: cut.open.append(fence[1])
     elif not (fence[1][0] == "`" and fence[2].rstrip().endswith("`")):
-        self.fence, self.holds = fence[1], "aside" if name and name[1] in _FIGURES else "code"
+        cut.fence, cut.holds = fence[1], "aside" if name and name[1] in _FIGURES else "code"
 
-@patch
-def formula(self: _Blocks, line: str, display: re.Match[str], a: int, b: int) -> None:
+def _line_formula(cut: _Blocks, line: str, display: re.Match[str], a: int, b: int) -> None:
     "A line that begins with display mathematics."
     sign = line[display.start() : display.end()].strip(" \t>")
     end = {"$$": "$$", r"\[": r"\]"}.get(sign) or f"\\end{{{display[1]}{display[2]}}}"
     close = line.find(end, display.end())
-    if close >= 0 and line[close + len(end) :].strip(" .,;"): return self.words(line, a, b)
-    if close < 0 and (end in self.unclosed or self.text.find(end, b) < 0):
-        self.unclosed.add(end)
-        return self.words(line, a, b)
-    self.blank = False
-    self.blocks.append(Block("equation", a, b))
-    if close < 0: self.display = end
+    if close >= 0 and line[close + len(end) :].strip(" .,;"): return _line_words(cut, line, a, b)
+    if close < 0 and (end in cut.unclosed or cut.text.find(end, b) < 0):
+        cut.unclosed.add(end)
+        return _line_words(cut, line, a, b)
+    cut.blank = False
+    cut.blocks.append(Block("equation", a, b))
+    if close < 0: cut.display = end
 
-@patch
-def special(self: _Blocks, line: str, bare: str, following: str, a: int, b: int) -> bool:
+# %% ../../nbs/68_markdown.ipynb #m014s1
+def _line_special(cut: _Blocks, line: str, bare: str, following: str, a: int, b: int) -> bool:
     "A line that is no prose; whether it is one."
     if head := _HEADING.match(line):
-        self.put("heading", a + head.end(), b, len(head[1]))
-        self.blank, self.listed = True, False
-    elif (under := _UNDERLINE.match(line)) and self.blocks and self.blocks[-1].kind == "text" and not self.blank:
-        last = self.blocks[-1]
-        if "\n" in self.text[last.start : last.end] and under[1][0] == "-": self.blank = True
-        else: self.blocks[-1] = Block("heading", last.start, last.end, 1 if under[1][0] == "=" else 2)
-        self.blank = True
-    elif _RULE.match(line) or _LABEL.match(line): self.blank = True
-    elif (self.blank or not self.blocks) and _REMARK.match(line): pass
-    elif bare.startswith("(ref:"): self.blocks.append(Block("aside", a, b))
-    elif ("|" in line and (_TABLE.match(following) or self._in_table(line))) or _GRID.match(line) \
+        cut.put("heading", a + head.end(), b, len(head[1]))
+        cut.blank, cut.listed = True, False
+    elif (under := _UNDERLINE.match(line)) and cut.blocks and cut.blocks[-1].kind == "text" and not cut.blank:
+        last = cut.blocks[-1]
+        if "\n" in cut.text[last.start : last.end] and under[1][0] == "-": cut.blank = True
+        else: cut.blocks[-1] = Block("heading", last.start, last.end, 1 if under[1][0] == "=" else 2)
+        cut.blank = True
+    elif _RULE.match(line) or _LABEL.match(line): cut.blank = True
+    elif (cut.blank or not cut.blocks) and _REMARK.match(line): pass
+    elif bare.startswith("(ref:"): cut.blocks.append(Block("aside", a, b))
+    elif ("|" in line and (_TABLE.match(following) or _line_in_table(cut, line))) or _GRID.match(line) \
             or (_TABLE.match(line) and ("|" in line or len(bare) > 9)):
-        self.put("aside", a, b)
-    elif (self.blank or not self.blocks) and not self.listed and re.match(r" {4}|\t", line): pass
+        cut.put("aside", a, b)
+    elif (cut.blank or not cut.blocks) and not cut.listed and re.match(r" {4}|\t", line): pass
     else: return False
     return True
 
-@patch
-def _in_table(self: _Blocks, line: str) -> bool:
-    return bool(self.blocks) and self.blocks[-1].kind == "aside" and not self.blank and "|" in line
+def _line_in_table(cut: _Blocks, line: str) -> bool:
+    return bool(cut.blocks) and cut.blocks[-1].kind == "aside" and not cut.blank and "|" in line
 
-@patch
-def words(self: _Blocks, line: str, a: int, b: int) -> None:
+# %% ../../nbs/68_markdown.ipynb #m014s2
+def _line_words(cut: _Blocks, line: str, a: int, b: int) -> None:
     "A line of prose."
     if note := _NOTE.match(line):
-        self.blocks.append(Block("footnote", a + note.end(), b))
-        self.blank = False
+        cut.blocks.append(Block("footnote", a + note.end(), b))
+        cut.blank = False
         return
     if quoted := _QUOTED.match(line): a, line = a + quoted.end(), line[quoted.end() :]
     if point := _POINT.match(line):
-        self.blocks.append(Block("point", a + point.end(), b))
-        self.listed, self.blank = True, False
+        cut.blocks.append(Block("point", a + point.end(), b))
+        cut.listed, cut.blank = True, False
         return
-    if self.blank and self.listed and not line.startswith((" ", "\t")): self.listed = False
-    self.put("text", a, b)
+    if cut.blank and cut.listed and not line.startswith((" ", "\t")): cut.listed = False
+    cut.put("text", a, b)
 
 # %% ../../nbs/68_markdown.ipynb #m021
 _KEY = re.compile(r"(?<![\w@\\./:+`])-?@(?:\{([^{}\s]{1,200})\}|(\?+|[^\W_]\w{0,200}(?:[:.#$%&+?<>~/-]\w{1,200}){0,20}"
@@ -245,9 +239,10 @@ class MarkdownReader:
         at = a
         while m := _TOKEN.search(self.text, at, b):
             if m.start() > at: self.found.add(self.text[at : m.start()], self.span(at, m.start()))
-            at = max(self.token(m, b), m.start() + 1)
+            at = max(_token(self, m, b), m.start() + 1)
         if b > at: self.found.add(self.text[at:b], self.span(at, b))
 
+# %% ../../nbs/68_markdown.ipynb #m022s1
 _STOPPED = re.compile(r"\.\s*(?:\\label\{[^{}]{0,40}\}\s*)?(?:\$\$|\\\]|\\end\{[a-z]+\*?\}(?:\s*\$\$)?)\s*\Z")
 
 def _title(text: str) -> str:
@@ -259,221 +254,212 @@ _TOKEN = re.compile(r"\\|`+|\$|!?\[|\^\[|\{(?=[a-z][\w:-]{0,30}[}=]|[#.=%]|\{[<%
                     r"|~~|\n[ \t]*>+[ \t]?|(?<=\w)@|---?|\.\.\.")
 
 # %% ../../nbs/68_markdown.ipynb #m023
-@patch
-def token(self: MarkdownReader, m: re.Match[str], b: int) -> int:
+def _token(r: MarkdownReader, m: re.Match[str], b: int) -> int:
     "Read what a character begins; where reading goes on."
-    text, (a, at), sign = self.text, m.span(), m[0]
-    if sign == "\\": return self.backslash(a, b)
-    if sign[0] == "`": return self.code(a, b)
-    if sign == "$": return self.math(a, b)
-    if sign.endswith("["): return self.bracket(a, b, sign)
-    if sign == "{": return self.brace(a, b)
-    if sign == "<": return self.tag(a, b)
-    if sign[0] == "&": return self.entity(a, b)
-    if sign in ("-@", "@"): return self.key(a, at, b)
-    if "://" in sign or sign == "www.": return self.address(a, b)
-    if sign in ("--", "---"): self.found.add("–" if sign == "--" else "—", self.span(a, at))
-    elif sign == "...": self.found.add(sign, self.span(a, at))
-    elif sign[0] == "*" and (a == 0 or text[a - 1 : a].isspace()) and text[at : at + 1].isspace():
-        self.found.add(sign, self.span(a, at))
-    elif sign[0] == "\n": self.found.add("\n", self.span(a, at))
+    text, (a, at), sign = r.text, m.span(), m[0]
+    if sign == "\\": return _backslash(r, a, b)
+    if sign[0] == "`": return _code(r, a, b)
+    if sign == "$": return _math(r, a, b)
+    if sign.endswith("["): return _bracket(r, a, b, sign)
+    if sign == "{": return _brace(r, a, b)
+    if sign == "<": return _tag(r, a, b)
+    if sign[0] == "&": return _entity(r, a, b)
+    if sign in ("-@", "@"): return _key(r, a, at, b)
+    if "://" in sign or sign == "www.": return _address(r, a, b)
+    alone = sign[0] == "*" and text[at : at + 1].isspace() and (a == 0 or text[a - 1 : a].isspace())
+    if sign in ("--", "---"): r.found.add("–" if sign == "--" else "—", r.span(a, at))
+    elif sign[0] == "\n": r.found.add("\n", r.span(a, at))
+    elif alone or sign == "...": r.found.add(sign, r.span(a, at))
     return at
 
-@patch
-def cite(self: MarkdownReader, command: str, keys: list[tuple[str, int, int]], a: int, b: int, textual: bool) -> None:
+def _cite(r: MarkdownReader, command: str, keys: list[tuple[str, int, int]], a: int, b: int, textual: bool) -> None:
     "A citation, or a slot where a key is none."
     known = [k for k in keys if not is_no_key(k[0])]
-    if not known: return self.found.slot(self.span(a, b))
+    if not known: return r.found.slot(r.span(a, b))
     for key, start, end in keys:
-        if is_no_key(key): self.found.slot(self.span(start, end))
-    self.found.cite(Citation(self.span(a, b), command, tuple(k[0] for k in known),
-                             tuple(self.span(*k[1:]) for k in known), textual))
+        if is_no_key(key): r.found.slot(r.span(start, end))
+    r.found.cite(Citation(r.span(a, b), command, tuple(k[0] for k in known),
+                             tuple(r.span(*k[1:]) for k in known), textual))
 
-@patch
-def key(self: MarkdownReader, a: int, at: int, b: int) -> int:
+# %% ../../nbs/68_markdown.ipynb #m023s1
+def _key(r: MarkdownReader, a: int, at: int, b: int) -> int:
     "A key outside brackets."
-    m = _KEY.match(self.text, a, b)
+    m = _KEY.match(r.text, a, b)
     if not m:
-        self.found.add(self.text[a:at], self.span(a, at))
+        r.found.add(r.text[a:at], r.span(a, at))
         return at
-    keys, crossed = _keys(self.text, a, m.end())
-    if crossed: self.found.add(REF, self.span(a, m.end()))
+    keys, crossed = _keys(r.text, a, m.end())
+    if crossed: r.found.add(REF, r.span(a, m.end()))
     if not keys: return m.end()
-    end = locator.end() if (locator := _LOCATOR.match(self.text, m.end(), b)) else m.end()
-    self.cite("@", keys, a, end, self.text[a] != "-")
+    end = locator.end() if (locator := _LOCATOR.match(r.text, m.end(), b)) else m.end()
+    _cite(r, "@", keys, a, end, r.text[a] != "-")
     return end
 
 # %% ../../nbs/68_markdown.ipynb #m024
-_TARGET = re.compile(r"\([ \n]?<?[^()\s]{0,2000}(?:\([^()\s]{0,300}\)[^()\s]{0,300}){0,3}>?(?:\s{1,3}(?:\"[^\"\n]{0,300}\""
-                     r"|'[^'\n]{0,300}'))?[ ]?\)|\[[^\[\]\n]{0,200}\]")
+_TARGET = re.compile(r"\([ \n]?<?[^()\s]{0,2000}(?:\([^()\s]{0,300}\)[^()\s]{0,300}){0,3}>?"
+                     r"(?:\s{1,3}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'))?[ ]?\)|\[[^\[\]\n]{0,200}\]")
 _ATTRIBUTES = re.compile(r"\{[^{}\n]{0,300}\}")
 
-@patch
-def bracket(self: MarkdownReader, a: int, b: int, sign: str) -> int:
+# %% ../../nbs/68_markdown.ipynb #m024s1
+def _bracket(r: MarkdownReader, a: int, b: int, sign: str) -> int:
     "Brackets: a citation, a link, a picture, a note, or brackets."
-    text, begun = self.text, a + len(sign)
+    text, begun = r.text, a + len(sign)
     group = _GROUP.match(text, begun - 1, b)
     if not group:
-        self.found.add(sign, self.span(a, begun))
+        r.found.add(sign, r.span(a, begun))
         return begun
     inner, end = group.span(1)[1], group.end()
-    if sign == "^[": return self.within("footnote", begun, inner, end)
+    if sign == "^[": return _within(r, "footnote", begun, inner, end)
     target = _TARGET.match(text, end, b)
     if sign == "![":
         end = target.end() if target else end
         if attributes := _ATTRIBUTES.match(text, end, b): end = attributes.end()
-        return self.within("aside", begun, inner, end)
+        return _within(r, "aside", begun, inner, end)
     if text.startswith("^", begun): return end
     if target and (target[0][0] == "(" or "@" not in target[0]) and not _NUMBERED.fullmatch(group[0]):
-        self.words(begun, inner)
+        r.words(begun, inner)
         return target.end()
     keys, crossed = _keys(text, begun, inner)
     if keys:
-        self.cite("[@]", keys, a, end, False)
+        _cite(r, "[@]", keys, a, end, False)
         return end
     if crossed:
-        self.found.add(REF, self.span(a, end))
+        r.found.add(REF, r.span(a, end))
         return end
     if "@?" in group[0] or re.fullmatch(r"\[-?@\W*\]", group[0]):
-        self.found.slot(self.span(a, end))
+        r.found.slot(r.span(a, end))
         return end
     if attributes := _ATTRIBUTES.match(text, end, b):
-        self.words(begun, inner)
+        r.words(begun, inner)
         return attributes.end()
-    self.found.add("[", self.span(a, begun))
+    r.found.add("[", r.span(a, begun))
     return begun
 
+# %% ../../nbs/68_markdown.ipynb #m024s2
 _NUMBERED = re.compile(r"\[(?:\?+|[Cc]ite|CITE|CITATION)\]")
 
-@patch
-def within(self: MarkdownReader, kind: str, a: int, b: int, end: int) -> int:
+def _within(r: MarkdownReader, kind: str, a: int, b: int, end: int) -> int:
     "A footnote, or the words below a picture."
-    begin(self.found, kind)
-    self.words(a, b)
-    finish(self.found)
+    begin(r.found, kind)
+    r.words(a, b)
+    finish(r.found)
     return end
 
 # %% ../../nbs/68_markdown.ipynb #m025
 _ARGUMENT = re.compile(r"\{((?:[^{}\n]|\{[^{}\n]{0,200}\}){0,500}+)\}")
 _GONE = frozenset("index label newpage vspace hspace includegraphics setlength bibliography begin end".split())
 
-@patch
-def backslash(self: MarkdownReader, a: int, b: int) -> int:
+def _backslash(r: MarkdownReader, a: int, b: int) -> int:
     "A command of LaTeX, or a character that is meant as it is."
-    text = self.text
-    if text.startswith(("\\(", "\\[", "\\\\(", "\\\\[")): return self.formula(a, b)
+    text = r.text
+    if text.startswith(("\\(", "\\[", "\\\\(", "\\\\[")): return _formula(r, a, b)
     if ref := re.compile(r"\\@ref\([^()\n]{1,100}\)|\\(?:eq|auto|page|[cC])?ref\{[^{}\n]{1,100}\}").match(text, a, b):
-        self.found.add(REF, self.span(a, ref.end()))
+        r.found.add(REF, r.span(a, ref.end()))
         return ref.end()
     name = re.compile(r"\\([A-Za-z]+)").match(text, a, b)
     if name and name[1] in CITES and (given := given_keys(text, name[1], name.end())):
-        self.cite(name[1], list(given.keys), a, given.end, name[1] in TEXTUAL)
+        _cite(r, name[1], list(given.keys), a, given.end, name[1] in TEXTUAL)
         return given.end
     if name and (argument := _ARGUMENT.match(text, name.end(), b)):
-        if name[1] not in _GONE: self.words(*argument.span(1))
+        if name[1] not in _GONE: r.words(*argument.span(1))
         return argument.end()
     if name: return name.end()
     if text[a + 1 : a + 2] not in ("", "\n", "\x00"):
         new = text[a + 1]
-        self.found.add(DOLLAR if new == "$" else new, self.span(a, a + 2))
+        r.found.add(DOLLAR if new == "$" else new, r.span(a, a + 2))
     return a + 2
 
-@patch
-def formula(self: MarkdownReader, a: int, b: int) -> int:
+# %% ../../nbs/68_markdown.ipynb #m025s1
+def _formula(r: MarkdownReader, a: int, b: int) -> int:
     "Mathematics between brackets with backslashes."
-    text = self.text
+    text = r.text
     double = text.startswith("\\\\", a)
     sign = text[a + 1 + double]
     close = ("\\\\" if double else "\\") + ("]" if sign == "[" else ")")
     end = text.find(close, a + 2 + double, min(b, a + 3000))
     if end < 0:
-        self.found.add(sign, self.span(a, a + 2 + double))
+        r.found.add(sign, r.span(a, a + 2 + double))
         return a + 2 + double
     new = EQUATION if sign == "[" else f"${text[a + 2 + double : end]}$"
-    self.found.add(new, self.span(a, end + len(close)))
+    r.found.add(new, r.span(a, end + len(close)))
     return end + len(close)
 
 _INLINE = re.compile(r"\$(?![\s$])((?:[^$\\\n]|\\.|\n(?![ \t]*\n)){1,2000}+)\$(?!\d)")
 
-@patch
-def math(self: MarkdownReader, a: int, b: int) -> int:
+def _math(r: MarkdownReader, a: int, b: int) -> int:
     "Mathematics between dollars, or a dollar."
-    text = self.text
+    text = r.text
     if text.startswith("$$", a):
         end = text.find("$$", a + 2, b)
         if end > 0:
-            self.found.add(EQUATION, self.span(a, end + 2))
-            if text[a + 2 : end].rstrip().endswith("."): self.found.add(".", self.span(end + 1, end + 2))
+            r.found.add(EQUATION, r.span(a, end + 2))
+            if text[a + 2 : end].rstrip().endswith("."): r.found.add(".", r.span(end + 1, end + 2))
             return end + 2
     elif (m := _INLINE.match(text, a, b)) and not text[m.end() - 2].isspace():
-        self.found.add(m[0], self.span(a, m.end()))
+        r.found.add(m[0], r.span(a, m.end()))
         return m.end()
-    self.found.add(DOLLAR, self.span(a, a + 1))
+    r.found.add(DOLLAR, r.span(a, a + 1))
     return a + 1
 
 # %% ../../nbs/68_markdown.ipynb #m026
-@patch
-def code(self: MarkdownReader, a: int, b: int) -> int:
+def _code(r: MarkdownReader, a: int, b: int) -> int:
     "Code between backticks; what is computed when the page is made stands for a value."
-    text = self.text
+    text = r.text
     run = re.compile("`+").match(text, a, b)
     assert run
     close = re.compile(rf"(?<!`){run[0]}(?!`)").search(text, run.end(), min(b, run.end() + 2000))
     if not close:
-        self.found.add(run[0], self.span(a, run.end()))
+        r.found.add(run[0], r.span(a, run.end()))
         return run.end()
     words = text[run.end() : close.start()]
-    if re.match(r"(?:r|\{\w+\}) ", words): self.found.add(VALUE, self.span(a, close.end()))
-    else: self.found.add(words.translate(_PLAIN), self.span(run.end(), close.start()))
+    if re.match(r"(?:r|\{\w+\}) ", words): r.found.add(VALUE, r.span(a, close.end()))
+    else: r.found.add(words.translate(_PLAIN), r.span(run.end(), close.start()))
     return close.end()
 
 _PLAIN = str.maketrans({"$": DOLLAR, "[": "\ue007", "]": "\ue008"})  # in code, brackets are no slot
 
-@patch
-def brace(self: MarkdownReader, a: int, b: int) -> int:
+def _brace(r: MarkdownReader, a: int, b: int) -> int:
     "A role of MyST, attributes, a short code, or a brace."
-    text = self.text
+    text = r.text
     if role := _ROLE.match(text, a, b):
         begun, end = role.span(3)
         if "cite" in role[1]:
             keys = [(m[0].strip(), m.start() + len(m[0]) - len(m[0].lstrip()), m.start() + len(m[0].rstrip()))
                     for m in re.compile(r"[^,;]+").finditer(text, begun, end) if m[0].strip()]
-            self.cite(f"{{{role[1]}}}", keys, a, role.end(), role[1].endswith((":t", ":ts", "cite:author")))
-        elif role[1] in ("ref", "numref", "eq", "doc", "prf:ref", "cref"): self.found.add(REF, self.span(a, role.end()))
-        elif role[1] == "math": self.found.add(f"${role[3]}$", self.span(a, role.end()))
-        else: self.found.add(role[3].partition("<")[0], self.span(begun, begun + len(role[3].partition("<")[0])))
+            _cite(r, f"{{{role[1]}}}", keys, a, role.end(), role[1].endswith((":t", ":ts", "cite:author")))
+        elif role[1] in ("ref", "numref", "eq", "doc", "prf:ref", "cref"): r.found.add(REF, r.span(a, role.end()))
+        elif role[1] == "math": r.found.add(f"${role[3]}$", r.span(a, role.end()))
+        else: r.found.add(role[3].partition("<")[0], r.span(begun, begun + len(role[3].partition("<")[0])))
         return role.end()
-    if text.startswith(("{{<", "{{%"), a) and 0 < (end := text.find("}}", a, min(b, a + 1000))): return end + 2
+    if text.startswith(("{{<", "{{%"), a) and (end := text.find("}}", a, min(b, a + 1000))) > 0: return end + 2
     if re.compile(r"\{[#.=%][^{}\n]{0,300}\}|\{\w+=[^{}\n]{0,300}\}").match(text, a, b):
         return _ATTRIBUTES.match(text, a, b).end()  # type: ignore[union-attr]
-    self.found.add("{", self.span(a, a + 1))
+    r.found.add("{", r.span(a, a + 1))
     return a + 1
 
+# %% ../../nbs/68_markdown.ipynb #m026s1
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9:-]{0,20}(?:\s[^<>]{0,500})?/?>")
 _LINK = re.compile(r"<(?:https?://|mailto:|www\.|[\w.+-]{1,80}@)[^<>\s]{1,1000}>")
 _ADDRESS = re.compile(r"(?:(?:https?|ftp)://|www\.)[^\s<>\"{}|\\^`\[\]]{0,2000}[^\s<>\"{}|\\^`.,;:!?()\[\]'*_]")
 
-@patch
-def tag(self: MarkdownReader, a: int, b: int) -> int:
+def _tag(r: MarkdownReader, a: int, b: int) -> int:
     "A tag of HTML, an address, or a sign."
-    if link := _LINK.match(self.text, a, b):
-        self.found.add(URL, self.span(a, link.end()))
+    if link := _LINK.match(r.text, a, b):
+        r.found.add(URL, r.span(a, link.end()))
         return link.end()
-    if tag := _TAG.match(self.text, a, b):
-        if tag[0].lower().startswith(("<br", "</p", "<li", "</td", "<td")): self.found.add(" ", self.span(a, tag.end()))
+    if tag := _TAG.match(r.text, a, b):
+        if tag[0].lower().startswith(("<br", "</p", "<li", "</td", "<td")): r.found.add(" ", r.span(a, tag.end()))
         return tag.end()
-    self.found.add("<", self.span(a, a + 1))
+    r.found.add("<", r.span(a, a + 1))
     return a + 1
 
-@patch
-def entity(self: MarkdownReader, a: int, b: int) -> int:
-    m = re.compile(r"&(?:[a-zA-Z][a-zA-Z0-9]{1,30}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});").match(self.text, a, b)
-    self.found.add(html.unescape(m[0]) if m else "&", self.span(a, m.end() if m else a + 1))
+def _entity(r: MarkdownReader, a: int, b: int) -> int:
+    m = re.compile(r"&(?:[a-zA-Z][a-zA-Z0-9]{1,30}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});").match(r.text, a, b)
+    r.found.add(html.unescape(m[0]) if m else "&", r.span(a, m.end() if m else a + 1))
     return m.end() if m else a + 1
 
-@patch
-def address(self: MarkdownReader, a: int, b: int) -> int:
-    m = _ADDRESS.match(self.text, a, b)
+def _address(r: MarkdownReader, a: int, b: int) -> int:
+    m = _ADDRESS.match(r.text, a, b)
     end = m.end() if m else a + 4
-    self.found.add(URL, self.span(a, end))
+    r.found.add(URL, r.span(a, end))
     return end

@@ -12,7 +12,7 @@ __all__ = ['Format', 'LARGEST', 'CITED', 'OPEN', 'MOST', 'MASKS', 'REF', 'EQUATI
 import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -135,6 +135,7 @@ class Slot:
     span: Span
     sentence: int | None = None  # place in `Manuscript.sentences`
 
+# %% ../../nbs/65_prose.ipynb #p011s1
 @dataclass(frozen=True)
 class Sentence:
     "A sentence of the prose."
@@ -159,7 +160,7 @@ class OwnEntry:
 # %% ../../nbs/65_prose.ipynb #p021
 CITED, OPEN = "\ue000", "\ue001"  # stand for a citation and for a slot while sentences are cut
 
-MOST = 1_000_000  # pieces of a draft
+MOST = 500_000  # pieces of a draft
 _PRIVATE = re.compile("[\ue000-\ue00f]")
 
 class Piece(NamedTuple):
@@ -173,6 +174,7 @@ def unmarked(text: str,  # of a file
     "A text without the characters that stand for citations here."
     return _PRIVATE.sub("\x00", text) if _PRIVATE.search(text) else text
 
+# %% ../../nbs/65_prose.ipynb #p021s1
 @dataclass
 class Paragraph:
     "Pieces that belong together."
@@ -285,7 +287,8 @@ def heading(found: Found,
     found._open[-1].section = section_of(found)
 
 # %% ../../nbs/65_prose.ipynb #p031
-MASKS = {"\ue007": "[", "\ue008": "]", "\ue002": "[REF]", "\ue003": "[EQUATION]", "\ue004": "[URL]", "\ue005": "[VALUE]", "\ue006": "$"}
+MASKS = {"\ue007": "[", "\ue008": "]", "\ue002": "[REF]", "\ue003": "[EQUATION]", "\ue004": "[URL]",
+         "\ue005": "[VALUE]", "\ue006": "$"}
 _, _, REF, EQUATION, URL, VALUE, DOLLAR = MASKS
 _MASKED = str.maketrans(MASKS | {"\x00": "", "\ufeff": "", "\xad": "", "\u200b": ""}
                         | {chr(c): "" for c in range(0xd800, 0xe000)})
