@@ -79,6 +79,9 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
     _preset(parser)
     _language_model(parser)
     option("--json", action="store_true", help="print JSON")
+    option("--format", metavar="FORM",
+           help="print a bibliography: bibtex, ris, csl, markdown, or in a style: apa, ieee, acl, chicago, nature, "
+                "harvard, a .csl file")
     parser.set_defaults(run=_recommend)
     return parser
 
@@ -296,9 +299,19 @@ def _print_json(answer: Any) -> None:
     print(json.dumps(answer, indent=1, ensure_ascii=screen))
 
 # %% ../nbs/97_cli.ipynb #x05
+def _print_bibliography(form: str, recommendations: "Recommendations") -> None:
+    "Print recommendations in a format or a style; what is said about them stands beside."
+    from citerec.sources.references import written
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", UserWarning)
+        print(written(recommendations.papers(), form), end="")
+    notes = [recommendations.state.metadata.get("coverage", ""), *(str(warning.message) for warning in said)]
+    for note in filter(None, notes): _remark(note)
+
 def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     "Print recommendations, and say by the exit code whether there are any."
     if args.json: _print_json(recommendations.to_dict())
+    elif getattr(args, "format", None): _print_bibliography(args.format, recommendations)
     else:
         _progress(args, "")
         print(recommendations)
@@ -314,7 +327,9 @@ def _cost(usage: dict[str, Any]) -> str:
 # %% ../nbs/97_cli.ipynb #x09
 def _recommend(args: argparse.Namespace) -> int:
     "Print recommendations; report each agent as it finishes."
+    from citerec.sources.references import written
     text = _text(args)
+    if args.format: written([], args.format)  # a name that does not exist is refused before the work begins
     _progress(args, f"opening the corpus{f' {args.corpus}' if args.corpus else ''} …")
     from citerec.recommender import Recommendations, load
     recommender = load(args.corpus, args.preset, **_asked(args))

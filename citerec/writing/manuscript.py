@@ -6,6 +6,7 @@
 __all__ = ['Manuscript', 'read_manuscript']
 
 # %% ../../nbs/70_manuscript.ipynb #s003
+import html
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..sources.formats import OTHERS, Name, names_in
 from ..text import _ROUND, _SQUARE, _TODO, _round, _square, _todo
-from .latex import LatexReader
+from .latex import LatexReader, read_latex
 from .markdown import MarkdownReader
 from .prose import (CITED, OPEN, Citation, Format, Found, OwnEntry, Paragraph, Sentence, Slot, Span,
                                    TextFile, cut, end_paragraph, format_of, open_text, readable, text_file, unmarked)
@@ -40,6 +41,23 @@ class Manuscript:
         "The keys that are cited, in the order of their first use."
         return tuple(dict.fromkeys(key for c in self.citations for key in c.keys))
 
+    @cached_property
+    def sections(self) -> dict[str, tuple[int, int, int]]:
+        "Of each section: its sentences, and how many citations and slots are in them."
+        out: dict[str, tuple[int, int, int]] = {}
+        for s in self.sentences:
+            n, cited, open_ = out.get(s.section, (0, 0, 0))
+            out[s.section] = n + 1, cited + len(s.citations), open_ + len(s.slots)
+        return out
+
+    def __str__(self) -> str: return "\n".join([_headline(self), *self.notes])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+        return f"<p>{html.escape(_headline(self))}</p>{_outline(self.sections)}<ul>{notes}</ul>"
+
     @property
     def path(self) -> Path | None: return self.files[0].path
 
@@ -50,6 +68,27 @@ class Manuscript:
     def line_column(self, span: Span) -> tuple[int, int]:
         "Line and column at which a place begins, from 1."
         return self.files[span.file].line_column(span.start)
+
+# %% ../../nbs/70_manuscript.ipynb #s012
+def _counted(n: int, one: str, many: str = "") -> str: return f"{n} {one if n == 1 else many or one + 's'}"
+
+def _headline(m: Manuscript) -> str:
+    "What a draft holds, in one line."
+    files = f" in {_counted(len(m.files), 'file')}" if len(m.files) > 1 else ""
+    return (f"{m.files[0].name}{files}: {_counted(len(m.sentences), 'sentence')}, "
+            f"{_counted(len(m.citations), 'citation')} of {_counted(len(m.cited_keys), 'work')}, "
+            f"{_counted(len(m.slots), 'open slot')}, "
+            f"{_counted(len(m.bibliographies), 'bibliography', 'bibliographies')}")
+
+def _outline(sections: dict[str, tuple[int, int, int]]) -> str:
+    "Sections with their numbers, as a table."
+    rows = ["<tr><th>section</th><th>sentences</th><th>citations</th><th>slots</th></tr>"]
+    for name, counts in sections.items():
+        level = name.count(" > ")
+        cells = "".join(f"<td>{n or ''}</td>" for n in counts)
+        shown = html.escape(name.rpartition(" > ")[2]) or "(no section)"
+        rows.append(f'<tr><td style="text-align:left;padding-left:{level + .5}em">{shown}</td>{cells}</tr>')
+    return f"<table>{''.join(rows)}</table>"
 
 # %% ../../nbs/70_manuscript.ipynb #s021
 def _written_slots(text: str) -> list[tuple[int, int]]:
@@ -87,9 +126,10 @@ class _Cut:
 
 _MARK = re.compile(f"[{CITED}{OPEN}]")
 _WORDS = 4  # of a sentence, at least
-_NO_PROSE = re.compile(r"(?:^|> )(?:acknowledge?ments?|nomenclature|notations?|list of (?:symbols|abbreviations|figures|tables)"
-                       r"|references|bibliography|author contributions|funding)\b[^>]*$", re.I)
+_NO_PROSE = re.compile(r"(?:^|> )(?:acknowledge?ments?|nomenclature|notations?"
+                       r"|list of (?:symbols|abbreviations|figures|tables)|references|bibliography|author contributions|funding)\b[^>]*$", re.I)
 
+# %% ../../nbs/70_manuscript.ipynb #s022s1
 def _sentence(p: Paragraph, text: str, a: int, b: int, group: int, slots: dict[int, int], found: Found,
               names: Callable[[Iterable[str]], str]) -> _Cut:
     "The sentence between two places of a paragraph."
@@ -141,6 +181,7 @@ def _cuts(found: Found, names: Callable[[Iterable[str]], str]) -> list[_Cut]:
             if len(made.text.split()) >= _WORDS or ((made.citations or made.slots) and made.text): out.append(made)
     return out
 
+# %% ../../nbs/70_manuscript.ipynb #s023s1
 def _sentences(cuts: list[_Cut]) -> tuple[Sentence, ...]:
     "Sentences with their neighbours."
     last: dict[int, int] = {}
@@ -186,9 +227,17 @@ def _bibliographies(found: Found, front: str, format: Format) -> list[Path]:
                     named = [(settings, n) for n in _named_in(open_text(settings, "text").text)]
     paths = [_bibliography(found, folder, project, beside, name) for beside, name in named]
     kept = list(dict.fromkeys(p for p in paths if p))
-    if not kept and not found.own_entries:
-        kept = sorted({p for f in (folder, project) if format == "markdown" or f == folder for p in f.glob("*.bib")})
-    return kept
+    if kept or found.own_entries: return kept
+    beside = sorted({p.resolve() for f in (folder, project) if format == "markdown" or f == folder
+                     for p in f.glob("*.bib")})
+    return beside or [p for p in sorted(folder.parent.glob("*.bib")) if _fits(p, found)]
+
+def _fits(path: Path, found: Found) -> bool:
+    "Whether a bibliography has most of the keys that a draft cites."
+    keys = {key for c in found.citations for key in c.keys}
+    try: text = open_text(path, "text").text
+    except InputError: return False
+    return bool(keys) and len(keys & {m[1] for m in _ENTRY.finditer(text)}) * 2 > len(keys)
 
 def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None, name: str) -> Path | None:
     "The file that a name in a draft means; None where there is none, with a note."
@@ -279,7 +328,7 @@ def read_manuscript(source: str | os.PathLike[str],  # the main file of a draft,
     if file.format == "latex":
         reader = LatexReader(found, file.path.resolve().parent if file.path else None)
         if file.path: reader.begin_with(file.path)
-        reader.file(file)
+        read_latex(reader, file)
     elif file.format == "markdown": front = MarkdownReader(found).file(file)
     else: _read_text(found, file)
     end_paragraph(found)
