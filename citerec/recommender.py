@@ -105,7 +105,7 @@ def documented(named: T,  # a function, or a class, whose public methods are mea
     return named
 
 # %% ../nbs/62_recommender.ipynb #c004b
-def _record(recommendation: Recommendation) -> Paper:
+def _paper_of(recommendation: Recommendation) -> Paper:
     "What a recommendation says of its paper."
     names = ("paper_id", "title", "authors", "year", "venue", "doi", "arxiv_id", "bibkey", "bibtex")
     return Paper(**{name: getattr(recommendation, name) for name in names})
@@ -114,7 +114,7 @@ class _Bibliography(Sequence[Recommendation]):
     "Recommendations that can be written as a bibliography; a paper that is there twice is written once."
     def papers(self) -> list[Paper]:  # each once
         "The recommended papers, with what the recommendations say of them."
-        return list({r.paper_id: _record(r) for r in self}.values())
+        return list({r.paper_id: _paper_of(r) for r in self}.values())
 
     def to_bibtex(self) -> str:
         "A .bib file; a user's own keys and entries are kept."

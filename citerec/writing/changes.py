@@ -147,14 +147,14 @@ def _relative(path: Path, folder: Path) -> str:
     try: return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError: return path.as_posix()  # on another drive
 
-def _keep(record: Path, title: str, writes: Sequence[_Write], folder: Path) -> None:
+def _keep(record: Path, title: str, writes: Sequence[_Write], folder: Path, draft: Path) -> None:
     "Write the record of a change that is about to be made."
     files = [{"path": _relative(w.path, folder), "before": None if w.before is None else _sha256(w.before),
               "after": _sha256(w.after), "mode": w.mode} for w in writes]
     with whole_folder(record) as part:
         for n, w in enumerate(writes):
             if (old := w.before) is not None: _write_all([_Write(part / f"{n}.before", None, old, None)])
-        _note(part, {"title": title, "state": "open", "files": files})
+        _note(part, {"title": title, "draft": _relative(draft, folder), "state": "open", "files": files})
 
 def _note(record: Path, journal: dict[str, Any]) -> None:
     "Write the journal of a change."
@@ -232,7 +232,7 @@ class Change:
     edits: tuple[Edit, ...]
     files: tuple[Any, ...]  # as they were read, in the order in which they are written: the bibliography first
     title: str = ""  # what the change does
-    folder: Path | None = None  # of the draft, for the journal; None: the folder of the last file
+    draft: Path | None = None  # its main file, beside which the journal lies; None: the last file
 
     def __bool__(self) -> bool: return bool(self.edits)
 
@@ -241,7 +241,7 @@ class Change:
     @property
     def home(self) -> Path:
         "The folder of the draft."
-        return self.folder or self.files[-1].path.parent
+        return (self.draft or self.files[-1].path).parent
 
     def diff(self) -> str:  # "" where nothing changes
         "What changes, as a unified diff."
@@ -262,7 +262,7 @@ class Change:
             writes = [_write(file, _encoded(file, edits)) for file in self.files if (edits := self._of(file))]
             record = kept / str(max((int(r.name) for r in _records(kept)), default=0) + 1)
             try:
-                _keep(record, self.title, writes, home)
+                _keep(record, self.title, writes, home, (self.draft or self.files[-1].path).resolve())
                 _write_all(writes)
             finally: _settle(record, home)
             for old in _records(kept)[:-_KEPT]: remove(old)
@@ -277,6 +277,10 @@ def _home_of(where: Path) -> Path:
     if not home: raise InputError(f"citerec has changed nothing in {where}.", "There is nothing to take back.")
     return home
 
+def _touched(journal: dict[str, Any]) -> list[str]:
+    "The draft of a change, and the files that it wrote."
+    return [journal["draft"], *(file["path"] for file in journal["files"])]
+
 def undo(where: str | Path,  # a draft, or its folder
          ) -> str:  # what was taken back, in words
     "Take the last change back. Raises `InputError` where a file has changed since."
@@ -286,7 +290,7 @@ def undo(where: str | Path,  # a draft, or its folder
     with _alone(home) as kept:
         journals = [(record, _journal(record)) for record in _records(kept)]
         mine = [(record, journal) for record, journal in journals if where.is_dir()
-                or where.resolve() in [(home / file["path"]).resolve() for file in journal["files"]]]
+                or where.resolve() in [(home / name).resolve() for name in _touched(journal)]]
         if not mine: raise InputError(f"citerec has changed nothing in {where}.", "There is nothing to take back.")
         record, journal = mine[-1]
         edited_since = [path for path, state in _states(journal, home) if state != "after"]

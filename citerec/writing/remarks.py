@@ -149,21 +149,26 @@ class _Remarks:
         counted = _counted(r.severity for r in self.remarks)
         return f"{one_line(self.title)}: {counted}" if self.title else counted
 
-# %% ../../nbs/69_remarks.ipynb #c023
-class Report(_Remarks):
-    "Remarks, and the forms in which people and programs read them."
-    def of(self,
-           *codes: str,  # kinds of remarks
-           ) -> "Report":
-        "The remarks of some kinds."
-        return Report(tuple(r for r in self.remarks if r.code in codes), self.title)
-
     def __str__(self) -> str: return "\n".join([self.heading, *(line for r in self.remarks for line in _lines(r))])
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         table = f"<table>{''.join(map(_row, self.remarks))}</table>" if self.remarks else ""
         return f'<div class="citerec"><p>{escape(self.heading)}</p>{table}</div>'
+
+    def to_html(self) -> str:
+        "A page of its own, to be opened in a browser."
+        head = f'<meta charset="utf-8"><title>{escape(self.heading)}</title>'
+        return f'<!doctype html><html lang="en"><head>{head}</head><body>{self._repr_html_()}</body></html>\n'
+
+# %% ../../nbs/69_remarks.ipynb #c023
+class Report(_Remarks):
+    "Remarks, and the forms in which programs read them."
+    def of(self,
+           *codes: str,  # kinds of remarks
+           ) -> "Report":
+        "The remarks of some kinds."
+        return Report(tuple(r for r in self.remarks if r.code in codes), self.title)
 
     def to_markdown(self) -> str:
         "A table for a comment or a summary."
