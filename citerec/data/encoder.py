@@ -8,8 +8,7 @@ __all__ = ['OWN_BATCHES', 'BertEncoder']
 # %% ../../nbs/32_encoder.ipynb #c003
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -143,6 +142,21 @@ def _padded(encoded: Sequence[list[int]], width: int, device: str) -> tuple[Any,
     mask = torch.tensor([[True] * len(e) + [False] * (width - len(e)) for e in encoded], device=device)
     return ids, mask
 
+# %% ../../nbs/32_encoder.ipynb #c007r
+def _means_and_maxima(each: Iterable[Any],  # vectors of tokens after each layer
+                      mask: Any,  # which tokens are text
+                      layers: Sequence[int],  # ascending; 1 is the first layer
+                      ) -> Any:  # shape (texts, layers, 2, dim)
+    "Mean and largest value over the tokens after some layers; later ones are not computed."
+    import torch
+    filled, out = mask[..., None], []
+    for number, states in enumerate(islice(each, max(layers)), start=1):
+        if number not in layers: continue
+        x = states.float()
+        mean = (x * filled).sum(1) / filled.sum(1)
+        out.append(torch.stack([mean, x.masked_fill(~filled, -torch.inf).amax(1)], 1))
+    return torch.stack(out, 1)
+
 # %% ../../nbs/32_encoder.ipynb #c008
 class BertEncoder:
     "A BERT encoder with pooling, from a sentence-transformers folder, without importing sentence-transformers."
@@ -176,17 +190,6 @@ class BertEncoder:
         pooled = x[:, 0] if self.first_token else (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         return torch.nn.functional.normalize(pooled, dim=1)
 
-    def _layers_pooled(self, ids: Any, mask: Any, layers: Sequence[int]) -> Any:
-        "Mean and largest value over the tokens after some layers, shape (texts, layers, 2, dim)."
-        import torch
-        filled, out = mask[..., None], []
-        for number, x in enumerate(islice(self.layers.each(ids, mask), max(layers)), start=1):
-            if number in layers:
-                x = x.float()
-                mean = (x * filled).sum(1) / filled.sum(1)
-                out.append(torch.stack([mean, x.masked_fill(~filled, -torch.inf).amax(1)], 1))
-        return torch.stack(out, 1)
-
     def _batched(self, texts: Sequence[str], pooled: Callable[[Any, Any], Any], shape: tuple[int, ...]) -> np.ndarray:
         "What `pooled` makes of the token ids of texts, batch by batch."
         import torch
@@ -208,4 +211,5 @@ class BertEncoder:
                       layers: Sequence[int],  # ascending; 1 is the first layer
                       ) -> np.ndarray:  # float32, shape (texts, layers, 2, dim): mean and largest value over the tokens
         "What the tokens of texts look like half-way; layers after the last one asked for are not computed."
-        return self._batched(texts, partial(self._layers_pooled, layers=layers), (len(layers), 2, self.dim))
+        def pooled(ids: Any, mask: Any) -> Any: return _means_and_maxima(self.layers.each(ids, mask), mask, layers)
+        return self._batched(texts, pooled, (len(layers), 2, self.dim))

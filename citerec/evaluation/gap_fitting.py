@@ -74,7 +74,8 @@ def gap_rows(folder: Path,  # holds sentences.jsonl or sentences.jsonl.gz
              ) -> GapRows:
     "Read labelled sentences."
     file = next((f for name in ("sentences.jsonl", "sentences.jsonl.gz") if (f := Path(folder) / name).exists()), None)
-    if file is None: raise InputError(f"{folder} holds no sentences.jsonl.", "Name the folder of the labelled sentences.")
+    if file is None:
+        raise InputError(f"{folder} holds no sentences.jsonl.", "Name the folder of the labelled sentences.")
     with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines if line.strip()]
     def flags(name: str) -> np.ndarray: return np.array([bool(row.get(name)) for row in rows])
@@ -98,16 +99,19 @@ def folds_of(documents: Sequence[str] | np.ndarray,  # of each sentence
     return np.array([fold_of[str(name)] for name in documents])
 
 # %% ../../nbs/87_gap_fitting.ipynb #f021
-def logistic(table: Any,  # shape (rows, columns), dense
+def logistic(table: np.ndarray,  # shape (rows, columns)
              cited: np.ndarray,  # bool, of each row
              weights: np.ndarray,  # how much each row counts
              strength: float,  # of the fit: the smaller, the smaller the weights
              ) -> tuple[np.ndarray, float]:  # a weight for each column, and what is added
     "Fit a weighted sum that tells cited sentences from others."
     from sklearn.linear_model import LogisticRegression
-    mean, scale = table.mean(0), table.std(0) + 1e-6
-    fitted = LogisticRegression(C=strength, max_iter=150, tol=1e-3).fit((table - mean) / scale, cited, weights)
-    line = fitted.coef_[0] / scale
+    table = table.astype(np.float32)  # half the memory
+    mean, scale = table.mean(0, dtype=float), table.std(0, dtype=float) + 1e-6
+    table -= mean.astype(np.float32)
+    table /= scale.astype(np.float32)
+    fitted = LogisticRegression(C=strength, max_iter=100, tol=1e-3).fit(table, cited, weights)
+    line = fitted.coef_[0].astype(float) / scale
     return line, float(fitted.intercept_[0] - mean @ line)
 
 # %% ../../nbs/87_gap_fitting.ipynb #f024
@@ -155,7 +159,7 @@ def fit_meaning(fitting: Fitting,
                 chosen: np.ndarray,  # rows to fit on
                 ) -> dict[str, np.ndarray]:
     "Weights of the model that reads the meaning of a text."
-    table = fitting.signs.meanings[fitting.signs.at[0, chosen]].astype(float)
+    table = fitting.signs.meanings[fitting.signs.at[0, chosen]]
     line, shift = logistic(table, fitting.rows.cited[chosen], fitting.weights[chosen], MEANING_STRENGTH)
     return {"meaning": line.astype(np.float32), "meaning_shift": np.array(shift)}
 
@@ -282,7 +286,7 @@ def best_threshold(scores: np.ndarray, cited: np.ndarray) -> float:
     return float(borders[np.argmax((precision * recall / np.maximum(precision + recall, 1e-12))[:-1])])
 
 def precision_at_ten(scores: np.ndarray, cited: np.ndarray, documents: np.ndarray) -> float:
-    "The share of cited sentences among the ten best of each document, a mean over documents that are long enough."
+    "The share of cited sentences among the ten best of each document: a mean over long ones, NaN without any."
     shares = [cited[rows][np.argsort(-scores[rows], kind="stable")[:TEN]].mean()
               for name in sorted(set(documents)) if len(rows := np.flatnonzero(documents == name)) >= LONG_ENOUGH]
     return float(np.mean(shares)) if shares else float("nan")
@@ -334,8 +338,8 @@ def report_rows(fitting: Fitting, found: dict[str, list[tuple[np.ndarray, np.nda
         if not (chosen := choose(fitting.rows)).any(): continue
         for name, runs in found.items():
             each = [measured(scores, fitting.rows, fold, chosen) for scores, fold in runs]
-            table.append(dict(group=group, model=name) | {key: round(float(np.mean([run[key] for run in each])), 4)
-                                                          for key in each[0]})
+            means = {key: round(float(np.mean([run[key] for run in each])), 4) for key in each[0]}
+            table.append(dict(group=group, model=name) | {key: None if np.isnan(m) else m for key, m in means.items()})
     return table
 
 # %% ../../nbs/87_gap_fitting.ipynb #f051
@@ -353,7 +357,8 @@ def reliability(probabilities: np.ndarray,
                 ) -> list[tuple[float, float, int]]:  # mean probability, share cited, sentences
     "What groups of equally many sentences, from improbable to probable ones, say and do."
     parts = np.array_split(np.argsort(probabilities, kind="stable"), groups)
-    return [(round(float(probabilities[part].mean()), 4), round(float(cited[part].mean()), 4), len(part)) for part in parts]
+    return [(round(float(probabilities[part].mean()), 4), round(float(cited[part].mean()), 4), len(part))
+            for part in parts]
 
 def calibration_error(table: Sequence[tuple[float, float, int]],  # from `reliability`
                       ) -> float:
@@ -367,7 +372,8 @@ def reason_weights(rows: GapRows) -> dict[str, float]:
     def odds(chosen: np.ndarray) -> float:
         return float(np.log((rows.cited[chosen].sum() + .5) / ((~rows.cited[chosen]).sum() + .5)))
     every = odds(rows.citing)
-    return {reason: round(odds(rows.citing & np.array([reason in p for p in present])) - every, 3) for reason in REASONS}
+    return {reason: round(odds(rows.citing & np.array([reason in p for p in present])) - every, 3)
+            for reason in REASONS}
 
 # %% ../../nbs/87_gap_fitting.ipynb #f061
 SEED = 0

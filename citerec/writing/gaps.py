@@ -78,7 +78,8 @@ OTHERS = {
     "et_al": re.compile(r"\bet\.? al\b"),
     "two_names": re.compile(r"\b[A-Z][a-zà-ÿ]+(?:-[A-Z][a-zà-ÿ]+)? (?:and|&) [A-Z][a-zà-ÿ]+\b"),
     "starts_with_names": re.compile(r"^[A-Z][\w-]+ (?:et al|and [A-Z]|& [A-Z])"),
-    "name_says": re.compile(r"\b(?!We|It|This|They|There|He|She|That|These)[A-Z][\wà-ÿ'-]+ (?:\w+ly |also |first |have |"
+    "name_says": re.compile(r"\b(?!We|It|This|They|There|He|She|That|These)[A-Z][\wà-ÿ'-]+ (?:\w+ly |also |first |"
+                            r"have |"
                             rf"has |then )?(?:{_SAID.replace('e|', 'e?|')}|found|shown)(?:s|d|ed|ing)?\b"),
     "possessive": re.compile(r"\b[A-Z][a-zà-ÿ]+'s?\s"),
     "reports": _any(r"show(?:s|n|ed)?|propos(?:e|es|ed)|introduc(?:e|es|ed)|demonstrat(?:e|es|ed)|found|finds?|"
@@ -86,7 +87,8 @@ OTHERS = {
                     r"describ(?:e|es|ed)|observ(?:e|es|ed)|investigat(?:e|es|ed)|stud(?:y|ies|ied)|explor(?:e|es|ed)|"
                     r"examin(?:e|es|ed)|discover(?:s|ed)?|establish(?:es|ed)?|claim(?:s|ed)?|concluded?|"
                     r"identif(?:y|ies|ied)|pioneered|popularized|coined"),
-    "has_been": _any(r"(?:has|have|had) (?:\w+ )?been|(?:was|were) (?:\w+ )?(?:shown|proposed|introduced|developed|used|"
+    "has_been": _any(r"(?:has|have|had) (?:\w+ )?been|(?:was|were) (?:\w+ )?(?:shown|proposed|introduced|developed|"
+                     r"used|"
                      r"found|proven|described|studied|reported|originally|first)|(?:is|are) (?:well[- ])?known|"
                      r"(?:is|are) (?:widely|commonly|often)"),
     "earlier": _any(r"previous(?:ly)?|prior|earlier|existing|recent(?:ly)?|early|past|literature|stud(?:y|ies)|"
@@ -95,7 +97,8 @@ OTHERS = {
     "earlier_work": _any(r"(?:previous|prior|earlier|existing|recent|related|other|past|several|many|most|some|various|"
                          r"numerous|early) (?:\w+ )?(?:works?|stud(?:y|ies)|approach(?:es)?|methods?|research|"
                          r"researchers|authors|papers?|efforts|models|attempts|techniques|results|literature|systems)"),
-    "follows": _any(r"follow(?:ing|s|ed)?|inspired|based on|builds? (?:up)?on|motivated by|similar(?:ly)? to|as in|akin|"
+    "follows": _any(r"follow(?:ing|s|ed)?|inspired|based on|builds? (?:up)?on|motivated by|similar(?:ly)? to|as in|"
+                    r"akin|"
                     r"according to|due to|thanks to|adapted|borrow\w*|extends?|extension|variants?|proposed by|"
                     r"introduced (?:by|in)|described in|given in|derived"),
     "examples": re.compile(r"\b(?:e\.g\.|for example|for instance|such as|including|cf\.|see|i\.e\.|inter alia|"
@@ -105,42 +108,53 @@ OTHERS = {
 OWN = {
     "we": _any(r"we|our|ours|us|i|my"),
     "our": _any(r"our|ours"),
-    "this_work": _any(r"(?:this|our|the present|the current) (?:paper|work|study|thesis|chapter|section|article|appendix|"
+    "this_work": _any(r"(?:this|our|the present|the current) (?:paper|work|study|thesis|chapter|section|article|"
+                      r"appendix|"
                       r"dissertation|report|book|approach|method|model|experiments?|results?|contributions?)|"
                       r"in (?:this|the next|the following) (?:section|chapter)|herein|here"),
     "we_do": _any(r"we (?:\w+ )?(?:propose|present|introduce|show|find|found|observe|demonstrate|report|evaluate|train|"
                   r"conduct|define|let|denote|assume|consider|note|obtain|see|have|will|can|now|then|first|also)"),
-    "we_use": _any(r"we (?:\w+ )?(?:use|used|follow|followed|adopt|employ|apply|utilize|compare|choose|select|build|rely|"
+    "we_use": _any(r"we (?:\w+ )?(?:use|used|follow|followed|adopt|employ|apply|utilize|compare|choose|select|build|"
+                   r"rely|"
                    r"leverage|refer|adapt|extend|implement|based)"),
-    "float": re.compile(r"\b(?:Fig(?:ure|s|\.)|Tab(?:le|s|\.)|Sec(?:tion|\.)|Eq(?:uation|s|\.)|Appendi(?:x|ces)|Chapter|"
-                        r"Algorithm|Theorem|Lemma|Proposition|Corollary|Definition|Listing)s?\b|\[REF\]", re.IGNORECASE),
+    "float": re.compile(r"\b(?:Fig(?:ure|s|\.)|Tab(?:le|s|\.)|Sec(?:tion|\.)|Eq(?:uation|s|\.)|Appendi(?:x|ces)|"
+                        r"Chapter|"
+                        r"Algorithm|Theorem|Lemma|Proposition|Corollary|Definition|Listing)s?\b|"
+                        r"\[REF\]", re.IGNORECASE),
     "cross_reference": re.compile(r"\[REF\]"), "equation": re.compile(r"\[EQUATION\]"),
     "address": re.compile(r"\[URL\]|https?:"), "value": re.compile(r"\[VALUE\]"),
     "formula": re.compile(r"\$[^$]*\$"),
-    "theory": _any(r"theorem|lemma|proof|prove[sdn]?|inequality|bounds?|conjecture|assume|hence|therefore|thus|suppose|let|"
+    "theory": _any(r"theorem|lemma|proof|prove[sdn]?|inequality|bounds?|conjecture|assume|hence|therefore|thus|"
+                   r"suppose|let|"
                    r"denote[sd]?|define[sd]?|holds?|implies"),
-    "results": _any(r"results?|performance|accuracy|scores?|significan\w+|experiments?|respectively|epochs?|parameters?|"
+    "results": _any(r"results?|performance|accuracy|scores?|significan\w+|experiments?|respectively|epochs?|"
+                    r"parameters?|"
                     r"dataset|test|training|figure|plot|shows")}
 
 # %% ../../nbs/72_gaps.ipynb #g025
 SUBJECTS = {
-    "common": _any(r"popular|widely|commonly|well[- ]known|well[- ]established|standard|typical(?:ly)?|conventional|famous|"
+    "common": _any(r"popular|widely|commonly|well[- ]known|well[- ]established|standard|typical(?:ly)?|conventional|"
+                   r"famous|"
                    r"canonical|prominent|successful(?:ly)?|ubiquitous|common|frequently|often|usually"),
     "state_of_the_art": _any(r"state[- ]of[- ]the[- ]art|sota|art|best[- ]performing|leading|cutting[- ]edge|"
                              r"off[- ]the[- ]shelf|publicly|available|open[- ]source"),
-    "resource": _any(r"data ?sets?|corpus|corpora|benchmarks?|librar(?:y|ies)|toolkits?|packages?|implementation|software|"
+    "resource": _any(r"data ?sets?|corpus|corpora|benchmarks?|librar(?:y|ies)|toolkits?|packages?|implementation|"
+                     r"software|"
                      r"framework|optimi[sz]ers?|pre-?trained|tool|embeddings?|simulator|baselines?|treebank|database|"
                      r"repository"),
-    "method": _any(r"algorithms?|networks?|models?|methods?|techniques?|approach(?:es)?|classifiers?|regression|learning|"
+    "method": _any(r"algorithms?|networks?|models?|methods?|techniques?|approach(?:es)?|classifiers?|regression|"
+                   r"learning|"
                    r"architectures?|encoders?|transformers?|lstm|gradient|descent|dropout|attention|convolution\w*|"
                    r"regulari[sz]\w*|normali[sz]ation"),
     "task": _any(r"tasks?|applications?|domains?|fields?|areas?|translation|recognition|classification|detection|"
                  r"segmentation|generation|answering|parsing|reconstruction|vision|robotics|speech"),
     "hedge": _any(r"may|might|could|possibly|likely|seems?|appears?|suggests?|perhaps|believed|thought|tends? to|"
                   r"generally|can"),
-    "compares": _any(r"than|compar\w+|outperform\w*|better|worse|higher|lower|superior|more|less|improve\w*|unlike|whereas|"
+    "compares": _any(r"than|compar\w+|outperform\w*|better|worse|higher|lower|superior|more|less|improve\w*|unlike|"
+                     r"whereas|"
                      r"contrast|competitive|achiev\w+|surpass\w*"),
-    "contrast": _any(r"however|although|though|but|nevertheless|despite|while|in contrast|on the other hand|yet|instead"),
+    "contrast": _any(r"however|although|though|but|nevertheless|despite|while|in contrast|on the other hand|yet|"
+                     r"instead"),
     "weight": _any(r"important|critical|crucial|essential|key|challeng\w+|difficult|problem|success|advances?|ability|"
                    r"effective\w*|efficient\w*|powerful|promising|growing|increasing\w*|rise|widespread|attention|"
                    r"interest|progress|impact"),
@@ -330,9 +344,8 @@ def signs_of(found: Sequence[Place],
     "Read sentences and their neighbours."
     texts = list(dict.fromkeys(text for p in found for text in (p.text, p.previous, p.next)))
     at = {text: i for i, text in enumerate(texts)}
-    return Signs(tuple(texts), np.array([[at[getattr(p, name)] for p in found] for name in ("text", "previous", "next")],
-                                        dtype=int).reshape(3, len(found)),
-                 meanings(texts), np.log1p([cue_counts(text) for text in texts]).reshape(len(texts), -1),
+    around = [[at[getattr(place, name)] for place in found] for name in ("text", "previous", "next")]
+    return Signs(tuple(texts), np.array(around, dtype=int).reshape(3, len(found)), meanings(texts),  np.log1p([cue_counts(text) for text in texts]).reshape(len(texts), -1),
                  np.array([section_marks(p.section) for p in found]), place_columns(found), place_columns(found, True))
 
 # %% ../../nbs/72_gaps.ipynb #g051
@@ -402,21 +415,26 @@ class GapFile(Record):
     reliability: list[tuple[Probability, Probability, int]]  # mean probability, share cited, sentences
 
 # %% ../../nbs/72_gaps.ipynb #g058
+def _read_weights(folder: Path) -> tuple[GapFile, dict[str, np.ndarray]]:
+    "Both files of the weights, which belong together."
+    try:
+        file = GapFile.model_validate_json((folder / GAPS).read_bytes(), strict=True)
+        content = (folder / NUMBERS).read_bytes()
+        if hashlib.sha256(content).hexdigest() != file.sha256: raise ValueError("they were altered")
+        with np.load(io.BytesIO(content), allow_pickle=False) as numbers:
+            return file, {name: numbers[name] for name in numbers.files}
+    except ValidationError as e:
+        raise ModelError(f"{folder / GAPS} is not the file of the weights for gaps ({explain(e)}).", _AGAIN) from None
+    except (OSError, ValueError) as e:
+        raise ModelError(f"The weights for gaps in {folder} cannot be used ({e}).", _AGAIN) from None
+
+# %% ../../nbs/72_gaps.ipynb #g058a
 class GapModel:
     "The fitted weights, and the probabilities they give."
     def __init__(self,
                  folder: Path,  # holds gaps.json and gaps.npz
                  ):
-        try:
-            self.file = GapFile.model_validate_json((folder / GAPS).read_bytes(), strict=True)
-            content = (folder / NUMBERS).read_bytes()
-            if hashlib.sha256(content).hexdigest() != self.file.sha256: raise ValueError("they were altered")
-            with np.load(io.BytesIO(content), allow_pickle=False) as numbers:
-                self.numbers = {name: numbers[name] for name in numbers.files}
-        except ValidationError as e:
-            raise ModelError(f"{folder / GAPS} is not the file of the weights for gaps ({explain(e)}).", _AGAIN) from None
-        except (OSError, ValueError) as e:
-            raise ModelError(f"The weights for gaps in {folder} cannot be used ({e}).", _AGAIN) from None
+        self.file, self.numbers = _read_weights(folder)
 
     @cached_property
     def column_of(self) -> dict[str, int]:
@@ -500,10 +518,13 @@ def strongest_reason(place: Place,
     return best if worth.get(best, 0) > 0 else NO_REASON
 
 # %% ../../nbs/72_gaps.ipynb #g091
-_GOES_ON = re.compile(r"(?:(?:However|But|Moreover|Furthermore|Also|Thus|Therefore|Hence|Then|Similarly|Instead|In addition)"
+_GOES_ON = re.compile(r"(?:(?:However|But|Moreover|Furthermore|Also|Thus|Therefore|Hence|Then|Similarly|Instead|"
+                      r"In addition)"
                       r",? )?(?:this|these|those|that|it|they|such|he|she|its|their|both|the (?:authors?|former|latter|"
                       r"method|approach|model|idea|latter's|same))\b", re.IGNORECASE)
-_OTHERS_WORK = ("et_al", "two_names", "starts_with_names", "name_says", "earlier_work", "follows", "state_of_the_art", "we_use")
+_ABSTRACT = re.compile(r"(?i)abstract\b")
+_OTHERS_WORK = ("et_al", "two_names", "starts_with_names", "name_says", "earlier_work", "follows", "state_of_the_art",
+                "we_use")
 
 def goes_on(text: str,  # a sentence
             has_new_name: bool,  # one that the document has not used before
@@ -550,13 +571,15 @@ def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
     "Sentences of a draft that need a citation and have none."
     model = shipped_gaps()
     threshold = model.file.threshold if threshold is None else threshold
-    if not 0 <= threshold <= 1: raise InputError(f"A threshold of {threshold} is no probability.", "Give one from 0 to 1.")
+    if not 0 <= threshold <= 1:
+        raise InputError(f"A threshold of {threshold} is no probability.", "Give one from 0 to 1.")
     found = places(manuscript.sentences)
     if not found: return []
     new = [bool(names) for names in new_names(found)]
     sourced, gaps = _has_source(manuscript, new), []
     for row, probability in enumerate(model.probabilities(signs_of(found))):
-        settled = sourced[row] or manuscript.sentences[row].slots or is_own(found[row].text, new[row])
+        settled = (sourced[row] or manuscript.sentences[row].slots or _ABSTRACT.match(found[row].section)
+                   or is_own(found[row].text, new[row]))
         if probability >= threshold and not settled:
             gaps.append(Gap(row, float(probability), strongest_reason(found[row], new[row])))
     return gaps
