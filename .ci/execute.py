@@ -2,8 +2,8 @@
 
     python .ci/execute.py [nbs/45_signals.ipynb ...]      without names: all of them
 
-What varies from run to run is written in one form: temporary folders, ports, ids of runs, addresses of objects. Cells marked `slow` or
-`eval: false` are not run and keep the output they have. A notebook that raises is left as it was.
+What varies from run to run is written in one form: temporary folders, ports, ids of runs, addresses of objects. Cells
+marked `slow` or `eval: false` are not run and keep the output they have. A notebook that raises is left as it was.
 """
 import json
 import os
@@ -17,7 +17,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 VARIES = [  # what differs between two runs -> what stands for it
-    (r"/(?:private/)?(?:tmp|var/folders/[\w/]+)/tmp[\w.]+", "/tmp/folder"), (re.escape(str(ROOT)), "citerec"), (re.escape(str(Path.home())), "~"),
+    (r"/(?:private/)?(?:tmp|var/folders/[\w/]+)/tmp[\w.]+", "/tmp/folder"), (re.escape(str(ROOT)), "citerec"),
+    (re.escape(str(Path.home())), "~"),
     (r"127\.0\.0\.1:\d{4,5}", "127.0.0.1:8000"), (r"0x[0-9a-f]{8,}", "0x1"), (r"\b[0-9a-f]{32}\b", "0123456789abcdef"),
     (r"\b\d+\.\d+ s\b", "0.1 s"), (r"\b\d+(?:\.\d+)? ms\b", "10 ms"), (r"seconds=\d+\.\d+", "seconds=0.1"),
 ]
@@ -37,16 +38,19 @@ def normal(value: object) -> object:
 def kept(cell: dict) -> list:
     """The outputs of a cell that are worth keeping: none of errors and warnings, none of cells that only test."""
     if not shows(cell): return []
-    found = [normal(o) for o in cell.get("outputs", []) if o["output_type"] in ("display_data", "execute_result", "stream")]
-    found = [o for o in found if o.get("name") != "stderr" and len(json.dumps(o.get("data", {}).get("text/plain", ""))) < WIDEST]
-    for one, following in zip(found, found[1:], strict=False):  # what was printed in several pieces is one output
-        if one["output_type"] == following["output_type"] == "stream": following["text"], one["text"] = one["text"] + following["text"], ""
-    found = [o for o in found if o.get("text", "-")]
-    for o in found:
+    def fits(output: dict) -> bool: return len(json.dumps(output.get("data", {}).get("text/plain", ""))) < WIDEST
+    shown = ("display_data", "execute_result", "stream")
+    outputs = [normal(o) for o in cell.get("outputs", []) if o["output_type"] in shown]
+    outputs = [o for o in outputs if o.get("name") != "stderr" and fits(o)]
+    for one, following in zip(outputs, outputs[1:], strict=False):  # what was printed in several pieces is one output
+        if one["output_type"] == following["output_type"] == "stream":
+            following["text"], one["text"] = one["text"] + following["text"], ""
+    outputs = [o for o in outputs if o.get("text", "-")]
+    for o in outputs:
         o.pop("execution_count", None)
         if o["output_type"] == "execute_result": o["execution_count"] = None
         o.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
-    return found
+    return outputs
 
 
 def execute(path: Path) -> str:
@@ -57,7 +61,8 @@ def execute(path: Path) -> str:
     for cell in notebook.cells:
         if cell.cell_type == "code" and NOT_RUN.search(cell.source): cell.source = ""
     os.environ["IN_TEST"] = "1"
-    try: NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    resources = {"metadata": {"path": str(path.parent)}}
+    try: NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
     except CellExecutionError as e: return f"{path.name}: {str(e).strip().splitlines()[-1]}"
     written = json.loads(path.read_text(encoding="utf-8"))
     for cell, ran in zip(written["cells"], notebook.cells, strict=True):

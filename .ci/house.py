@@ -15,6 +15,12 @@ MEDIAN, LONGEST, LONG, SHARE_LONG = 12, 80, 40, .05  # lines of an exported cell
 LARGEST = .30  # of the lines, in one folder of the package
 PICTURES = 15  # notebooks with one
 WIDTH = 120  # columns
+NOT_SHOWN = re.compile(r"#\| (export|exporti|hide|slow|default_exp|eval: *false)")
+# calls whose value nobody looks at
+QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree
+copytree extend remove wait send_signal terminate main update setdefault absorb print""".split())
+SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+PICTURE = re.compile(r"!\[.*\]\(|<img |<svg |```\{?mermaid")
 
 
 def source(cell: dict) -> str:
@@ -32,18 +38,16 @@ def lines_of(cell: dict) -> int:
 def shows(cell: dict) -> bool:
     """Whether a cell ends in a value, a picture or something printed."""
     text = source(cell)
-    if cell["cell_type"] != "code" or re.match(r"#\| (export|exporti|hide|slow|default_exp|eval: *false)", text): return False
+    if cell["cell_type"] != "code" or NOT_SHOWN.match(text): return False
     try: body = ast.parse(text).body
     except SyntaxError: return False
     if not body: return False
-    if any(isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "print" for n in body_calls(body)): return True
+    if any(isinstance(n.func, ast.Name) and n.func.id == "print" for n in body_calls(body)): return True
     last = body[-1]
     if not isinstance(last, ast.Expr) or text.rstrip().endswith(";"): return False
     called = last.value.func if isinstance(last.value, ast.Call) else None
     name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
-    quiet = ("test_", "assert", "cleanup", "close", "write", "mkdir", "touch", "unlink", "clear", "append", "check", "put", "save", "kill",
-             "rmtree", "copytree", "extend", "remove", "wait", "send_signal", "terminate", "main", "update", "setdefault", "absorb", "print")
-    return not isinstance(last.value, ast.Constant) and not name.startswith(quiet)
+    return not isinstance(last.value, ast.Constant) and not name.startswith(QUIET)
 
 
 def body_calls(body: list) -> list:
@@ -52,16 +56,17 @@ def body_calls(body: list) -> list:
     while left:
         node = left.pop()
         if isinstance(node, ast.Call): out.append(node)
-        left += [n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda)]
+        left += [n for n in ast.iter_child_nodes(node) if not isinstance(n, SCOPES)]
     return out
 
 
 def main() -> int:
-    notebooks = {p.stem: json.loads(p.read_text(encoding="utf-8"))["cells"] for p in sorted((ROOT / "nbs").glob("*.ipynb"))}
+    paths = sorted((ROOT / "nbs").glob("*.ipynb"))
+    notebooks = {p.stem: json.loads(p.read_text(encoding="utf-8"))["cells"] for p in paths}
     home = {}
     for name, cells in notebooks.items():
         for cell in cells:
-            if found := re.match(r"#\| default_exp (\S+)", source(cell)): home[found[1]] = name
+            if module := re.match(r"#\| default_exp (\S+)", source(cell)): home[module[1]] = name
     faults, everything = [], "--all" in sys.argv
 
     numbers = Counter(name[:2] for name in notebooks if name[:2].isdigit())
@@ -73,7 +78,8 @@ def main() -> int:
                 wanted = [(node.module or "").removeprefix("citerec").lstrip(".")]
                 wanted = wanted if wanted[0] in home else [f"{wanted[0]}.{a.name}".lstrip(".") for a in node.names]
                 for other in wanted:
-                    if other in home and other != "__init__" and home[other] >= name: faults.append(f"{name} imports {other} of {home[other]}")
+                    if other in home and other != "__init__" and home[other] >= name:
+                        faults.append(f"{name} imports {other} of {home[other]}")
 
     folders: Counter[str] = Counter()
     for path in (ROOT / "citerec").rglob("*.py"):
@@ -85,11 +91,12 @@ def main() -> int:
     print(f"largest folder: {folder} with {share:.0%} of {folders.total()} lines")
     if share >= LARGEST: faults.append(f"{folder} holds {share:.0%} of the lines")
 
-    cells = [(name, c) for name, found in notebooks.items() for c in found]
+    cells = [(name, c) for name, own in notebooks.items() for c in own]
     exported = [(name, c["id"], lines_of(c)) for name, c in cells if is_exported(c)]
     sizes = [n for *_, n in exported]
     long = sum(n for n in sizes if n > LONG) / sum(sizes)
-    print(f"exported cells: {len(sizes)}, median {median(sizes):g} lines, longest {max(sizes)}, {long:.1%} of the lines in cells over {LONG}")
+    print(f"exported cells: {len(sizes)}, median {median(sizes):g} lines, longest {max(sizes)}, "
+          f"{long:.1%} of the lines in cells over {LONG}")
     if median(sizes) > MEDIAN: faults.append(f"exported cells have {median(sizes):g} lines in the median")
     if max(sizes) > LONGEST: faults.append(f"an exported cell has {max(sizes)} lines")
     if long > SHARE_LONG: faults.append(f"{long:.1%} of the exported lines stand in cells over {LONG} lines")
@@ -97,11 +104,13 @@ def main() -> int:
     blank = [(name, c["id"]) for name, c in shown if not c["outputs"]]
     print(f"display cells: {len(shown)}, without a saved output: {len(blank)}")
     if blank: faults.append(f"{len(blank)} display cells have no saved output")
-    drawn = {name for name, c in cells for o in c.get("outputs", []) if {"image/png", "image/svg+xml"} & set(o.get("data", {}))}
-    drawn |= {name for name, c in cells if c["cell_type"] == "markdown" and re.search(r"!\[.*\]\(|<img |<svg |```\{?mermaid", source(c))}
+    images = {"image/png", "image/svg+xml"}
+    drawn = {name for name, c in cells for o in c.get("outputs", []) if images & set(o.get("data", {}))}
+    drawn |= {name for name, c in cells if c["cell_type"] == "markdown" and PICTURE.search(source(c))}
     print(f"notebooks with a picture: {len(drawn)}: {', '.join(sorted(drawn))}")
     if len(drawn) < PICTURES: faults.append(f"{len(drawn)} notebooks have a picture")
-    wide = [(name, c["id"], len(line)) for name, c in cells if c["cell_type"] == "code" for line in source(c).splitlines() if len(line) > WIDTH]
+    code = [(name, c["id"], line) for name, c in cells if c["cell_type"] == "code" for line in source(c).splitlines()]
+    wide = [(name, cell, len(line)) for name, cell, line in code if len(line) > WIDTH]
     print(f"code lines over {WIDTH} columns: {len(wide)}")
     if everything:
         for name, cell, n in sorted(exported, key=lambda e: -e[2]):

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['load', 'build', 'update', 'Recommender', 'Recommendations', 'Corpus', 'Settings', 'CiterecError', 'Paper',
-           'Recommendation']
+           'Recommendation', 'Draft', 'Library']
 
 # %% ../nbs/90_package.ipynb #c003
 from importlib import import_module
@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # for editors and type checkers, which run nothing
     from citerec.schema import Paper, Recommendation
     from citerec.errors import CiterecError
     from citerec.settings import Settings
+    from citerec.writing.draft import Draft
+    from citerec.writing.library import Library
 
 # %% ../nbs/90_package.ipynb #c004
 __version__ = "0.1.0"
@@ -42,9 +44,11 @@ _homes = {
     "CiterecError": "errors",
     "Paper": "schema",
     "Recommendation": "schema",
+    "Draft": "writing.draft",
+    "Library": "writing.library",
 }
 _all_ = ["load", "build", "update", "Recommender", "Recommendations", "Corpus", "Settings", "CiterecError", "Paper",
-         "Recommendation"]
+         "Recommendation", "Draft", "Library"]
 
 # %% ../nbs/90_package.ipynb #c008
 def __getattr__(name: str,  # a name of the table, or one that does not exist

@@ -160,7 +160,7 @@ def measure_embedding(corpus: Corpus,
     def peer(texts: list[str]) -> Any: return theirs.encode(texts, normalize_embeddings=True, show_progress_bar=False)
     for embed in (corpus.embedder.embed, peer): embed(texts[:4])  # loads what is loaded once
     pairs = _in_each_case(lambda _: [(rate(corpus.embedder.embed), rate(peer)) for _ in range(2)], corpus)
-    (ours, other), busy, embedding = ([max(column) for column in zip(*found, strict=True)] for found in pairs)
+    (ours, other), busy, embedding = ([max(column) for column in zip(*rates, strict=True)] for rates in pairs)
     return [Measurement("papers embedded a second", ours, "", busy[0], embedding[0]),
             Measurement("… by sentence-transformers", other, "", busy[1], embedding[1]),
             Measurement("… times as fast", ours / other, "x", busy[0] / busy[1], embedding[0] / embedding[1])]

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Checksums', 'REPAIR', 'T', 'remove', 'clear_parts', 'write_atomically', 'whole_folder', 'sha256_of', 'checksums',
-           'altered', 'reading', 'need_space', 'made_once']
+           'altered', 'reading', 'need_space', 'made_once', 'shipped']
 
 # %% ../nbs/03_files.ipynb #c003
 import contextlib
@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, Generic, TypeVar, overload
 
+import citerec.errors
 from .errors import CiterecError, CorpusError
 
 # %% ../nbs/03_files.ipynb #c005
@@ -212,3 +213,10 @@ class made_once(Generic[T]):
         with kept.setdefault("_making", threading.RLock()):
             if self.name not in kept: kept[self.name] = self.make(instance)
             return kept[self.name]
+
+# %% ../nbs/03_files.ipynb #c024
+def shipped(name: str,  # "sample", "ranker", "calibration" or "styles"
+            ) -> Path:
+    "A folder of data that ships with citerec: inside the package where it is installed, under data/ in a checkout."
+    package = Path(citerec.errors.__file__).parent
+    return package / name if (package / name).exists() else package.parent / "data" / name

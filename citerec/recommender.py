@@ -29,6 +29,7 @@ from .llm.quoting import one_line
 from .pipeline import AgentEvent, Pipeline
 from .schema import AgentFailure, Paper, PipelineState, Recommendation, SearchFilter
 from .settings import Settings, comments_beside, load_settings
+from .sources.references import formatted, to_bibtex, to_csl, to_markdown, to_ris
 
 if TYPE_CHECKING: import pandas
 
@@ -103,8 +104,42 @@ def documented(named: T,  # a function, or a class, whose public methods are mea
             if method.__module__.partition(".")[0] == ours: _document_function(method)
     return named
 
+# %% ../nbs/62_recommender.ipynb #c004b
+def _paper_of(recommendation: Recommendation) -> Paper:
+    "What a recommendation says of its paper."
+    names = ("paper_id", "title", "authors", "year", "venue", "doi", "arxiv_id", "bibkey", "bibtex")
+    return Paper(**{name: getattr(recommendation, name) for name in names})
+
+class _Bibliography(Sequence[Recommendation]):
+    "Recommendations that can be written as a bibliography; a paper that is there twice is written once."
+    def papers(self) -> list[Paper]:  # each once
+        "The recommended papers, with what the recommendations say of them."
+        return list({r.paper_id: _paper_of(r) for r in self}.values())
+
+    def to_bibtex(self) -> str:
+        "A .bib file; a user's own keys and entries are kept."
+        return to_bibtex(self.papers())
+
+    def to_ris(self) -> str:
+        "A .ris file, for EndNote, Zotero and Mendeley."
+        return to_ris(self.papers())
+
+    def to_csl(self) -> str:
+        "A CSL-JSON file, for pandoc and Zotero."
+        return to_csl(self.papers())
+
+    def to_markdown(self) -> str:
+        "A list in Markdown."
+        return to_markdown(self.papers())
+
+    def format(self,
+               style: str = "apa",  # apa, ieee, acl, chicago, nature or harvard, or the path of a .csl file
+               ) -> str:  # a line a paper
+        "References in the style of a journal."
+        return "\n".join(formatted(self.papers(), style))
+
 # %% ../nbs/62_recommender.ipynb #c005
-class Recommendations(Sequence[Recommendation]):
+class Recommendations(_Bibliography):
     "What citerec recommends for a text, best first."
     def __init__(self,
                  state: PipelineState,  # of the finished run
@@ -187,6 +222,9 @@ class Limits(TypedDict, total=False):
     min_citations: int | None  # least number of citations; a paper of which none are known has 0
     concepts: str | Sequence[str] | None  # topics, of which a paper has to have one; upper and lower case are the same
     exclude_ids: str | Sequence[str] | None  # papers never to recommend, by id, DOI, arXiv id or link
+    within_ids: str | Sequence[str] | None  # the only papers that may be recommended, named in the same ways
+    known_ids: str | Sequence[str] | None  # papers that the draft already cites: what goes with them comes first
+    again: bool | None  # recommend known papers once more; left out: only others
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
 # %% ../nbs/62_recommender.ipynb #c006c
@@ -245,11 +283,11 @@ def nearest(name: str,
     return list(dict.fromkeys([*alike[:1], *within, *alike]))[:_NEAREST]
 
 # %% ../nbs/62_recommender.ipynb #e06
-def _excluded(corpus: Corpus, names: Sequence[str]) -> tuple[str, ...]:
+def _papers(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, ...]:
     "The ids of the papers that are named; raises `InputError` for names that the corpus does not have."
     meant = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
     if unknown := [_shortened(one_line(name)) for name, ids in meant.items() if not ids]:
-        raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is to be excluded.",
+        raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is {what}.",
                          "Give the id, DOI, arXiv id or link of a paper that it has, or leave it out.")
     return tuple(dict.fromkeys(paper_id for ids in meant.values() for paper_id in ids))
 
@@ -272,10 +310,13 @@ def _filters(corpus: Corpus, concepts: Counter[str], limits: Limits) -> SearchFi
     if first is not None and last is not None and first > last:
         raise InputError(f"The first year, {first}, is after the last year, {last}.", "Swap them, or leave one out.")
     least = _whole(limits.get("min_citations"), "least number of citations (min_citations)", 0)
+    def named(name: str, what: str) -> tuple[str, ...]:
+        return _papers(corpus, _names(limits.get(name), f"papers {what} ({name})"), what)
     return SearchFilter(
         year_min=first, year_max=last, min_citations=least or 0,
         concepts=_known_concepts(concepts, _names(limits.get("concepts"), "concepts")),
-        exclude_ids=_excluded(corpus, _names(limits.get("exclude_ids"), "papers to exclude (exclude_ids)")))
+        exclude_ids=named("exclude_ids", "to be excluded"), within_ids=named("within_ids", "to be searched"),
+        known_ids=named("known_ids", "cited already"), again=bool(limits.get("again")))
 
 def _check_kinds(text: Any, limits: Limits) -> None:
     "Raise `InputError` for a text that is none, and for an option that does not exist."

@@ -47,6 +47,8 @@ class Paper(Record):
     authors: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()  # fields and topics
     venue: str | None = None
+    bibkey: str | None = None  # the user's own citation key
+    bibtex: str | None = None  # the user's own entry of a bibliography, as BibTeX
     source: str = ""  # where the record comes from
     references: tuple[str, ...] = ()  # ids this paper cites, in the corpus or not
     cited_by_count: Count = 0  # citations from papers of this corpus
@@ -93,12 +95,20 @@ class SearchFilter(Record):
     min_citations: Count = 0  # least `citation_count`
     concepts: tuple[str, ...] = ()  # at least one of these, compared in lower case
     exclude_ids: tuple[str, ...] = ()  # papers never to return: the draft itself, say
+    within_ids: tuple[str, ...] = ()  # only these papers, as those of a bibliography; empty: all
+    known_ids: tuple[str, ...] = ()  # papers that the draft already cites: evidence for those that go with them
+    again: bool = False  # whether known papers may be recommended once more; those in `within_ids` always may
 
     @model_validator(mode="after")
     def _ordered(self):
         if self.year_min is not None and self.year_max is not None and self.year_min > self.year_max:
             raise ValueError(f"year_min {self.year_min} is after year_max {self.year_max}: swap them or drop one")
         return self
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        "All papers that are not to be returned."
+        return self.exclude_ids if self.again or self.within_ids else (*self.exclude_ids, *self.known_ids)
 
 # %% ../nbs/00_schema.ipynb #c020
 class CitationIntent(StrEnum):
@@ -142,12 +152,14 @@ class Relation(StrEnum):
     citation = "citation"  # the candidate cites seeds
     neighbour = "neighbour"  # papers similar in text cite the candidate
     context = "context"  # sentences like the user's cite the candidate
+    draft = "draft"  # papers cite the candidate together with what the user's draft cites
 
 _WORDS = {
     Relation.reference: "cited by {n} of the {of} papers closest to your text",
     Relation.citation: "cites {n} of the {of} papers closest to your text",
     Relation.neighbour: "cited by {n} of {of} papers on similar topics",
     Relation.context: "cited in {n} similar {sentences}",
+    Relation.draft: "cited together with {n} of the {of} papers that your draft cites",
 }
 
 # %% ../nbs/00_schema.ipynb #c023a
@@ -267,6 +279,10 @@ class Recommendation(Record):
     venue: str | None = None
     citation_count: int | None = None  # None: unknown
     url: str | None = None
+    doi: str | None = None
+    arxiv_id: str | None = None
+    bibkey: str | None = None  # the user's own citation key
+    bibtex: str | None = None  # the user's own entry of a bibliography, as BibTeX
     justification: str = ""
     supporting_snippet: str = ""
     text_kind: TextKind = "abstract"  # what the snippet is from
@@ -278,6 +294,7 @@ class Recommendation(Record):
     signals: dict[str, float] = {}
     claim: str = ""  # the sentence of a longer text that it serves; "": the text as a whole
     claim_span: tuple[int, int] | None = None  # where that sentence begins and ends in the user's text, in characters
+    yours: str = ""  # its citation key in the draft's own bibliography; "": it is not there, or there is no draft
     foundational: bool = False  # whether it is cited for many topics, so that it is set apart from papers on this one
 
 # %% ../nbs/00_schema.ipynb #c032
@@ -315,3 +332,6 @@ class EvalSample(Record):
     citing_id: Identifier  # the document the text comes from; hidden while the query is answered
     year: int | None = None  # of the citing document
     relevant: Annotated[tuple[str, ...], Field(min_length=1)]  # ids of the papers it cites
+    known: tuple[str, ...] = ()  # ids of other papers that the document already cites
+    library: tuple[str, ...] = ()  # ids of other papers in the document's bibliography file
+    within: tuple[str, ...] = ()  # ids of the only papers that may be recommended; empty: all

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['MARKER', 'Edit', 'LANGUAGES', 'FUNCTION_WORDS', 'CLAIMS', 'CLAIM_WORDS', 'Pieces', 'clean', 'beside_marker',
-           'names_beside_marker', 'around_marker', 'first_sentence', 'sentences', 'Traced', 'language_of', 'prepare']
+           'names_beside_marker', 'around_marker', 'first_sentence', 'title_and_abstract', 'american', 'sentences',
+           'Traced', 'language_of', 'prepare']
 
 # %% ../nbs/04_text.ipynb #c003
 import html
@@ -68,6 +69,20 @@ def first_sentence(text: str,
     "The first sentence: of a title and an abstract, the title."
     return re.split(r"[.?!]\s", text, maxsplit=1)[0]
 
+# %% ../nbs/04_text.ipynb #c013a
+def title_and_abstract(title: str,
+                       abstract: str,  # "" where it is not known
+                       ) -> str:
+    "A paper as one text."
+    return f"{title}. {abstract}"
+
+# %% ../nbs/04_text.ipynb #c013d
+def american(text: str,
+             ) -> str:  # in lower case
+    "A text with American endings: -or for -our, -ize for -ise."
+    text = re.sub(r"(?<=[a-z]{3})our(?=s?\b|al\b|ed\b|ing\b|hood)", "or", text.lower())
+    return re.sub(r"(?<=[a-z]{3})is(?=ation|ing\b|e[sd]?\b)", "iz", text)
+
 # %% ../nbs/04_text.ipynb #c015
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|et al|cf|vs|fig|figs|eq|eqs|sec|no|resp|approx|dr|prof|mr|ms|st|w\.r\.t"
@@ -80,14 +95,14 @@ _LONGEST = 9  # characters of the longest abbreviation, with its full stop and w
 def sentences(text: str,
               ) -> list[tuple[int, int]]:  # start and end of each sentence, so that text[start:end] is it
     "Where the sentences of a text are."
-    found, start = [], len(text) - len(text.lstrip())
+    places, start = [], len(text) - len(text.lstrip())
     for gap in _END.finditer(text):
         tail = text[max(start, gap.start() - _TAIL) : gap.start()].rstrip("\"')]")
         if _ABBREVIATION.search(tail[-_LONGEST:]): continue
-        found.append((start, gap.start() + len(gap.group().rstrip())))
+        places.append((start, gap.start() + len(gap.group().rstrip())))
         start = gap.end()
     end = len(text.rstrip())
-    return [*found, (start, end)] if end > start else found
+    return [*places, (start, end)] if end > start else places
 
 # %% ../nbs/04_text.ipynb #c021
 Edit = tuple[int, int, str]  # start, end and what takes the place of the characters between them
@@ -171,11 +186,11 @@ def _characters(text: Traced) -> Traced:
 # %% ../nbs/04_text.ipynb #c027
 def _delimited(text: str, begin: str, end: str) -> list[tuple[int, int]]:
     "Where parts of a text stand that have a beginning and an end; a beginning without end is none."
-    found, at = [], 0
+    places, at = [], 0
     while (a := text.find(begin, at)) >= 0 and (b := text.find(end, a + len(begin))) >= 0:
         at = b + len(end)
-        found.append((a, at))
-    return found
+        places.append((a, at))
+    return places
 
 # %% ../nbs/04_text.ipynb #c027s1
 _TAGS = re.compile(r"</?(?:a|abbr|article|b|big|blockquote|body|br|center|cite|code|dd|del|details|div|dl|dt|em"
@@ -207,9 +222,9 @@ _WANTS = re.compile(rf"\b{_CITE}\b", re.I)
 
 def _note(words: str) -> str | None:
     "What a note stands for: a citation, or nothing; None where it is no note."
-    found = _NOTE.fullmatch(words)
-    if not found: return None
-    return _OPEN if not found[1] or _WANTS.search(found[1]) else ""
+    note = _NOTE.fullmatch(words)
+    if not note: return None
+    return _OPEN if not note[1] or _WANTS.search(note[1]) else ""
 
 # %% ../nbs/04_text.ipynb #c030s1
 _NO_KEY = re.compile(r"\s*(?:\?+|todo\W?\w*|xxx+|tbd|fixme|missing|placeholder|key|needed|\W*|cite|citation|refs?"
@@ -292,23 +307,23 @@ _NEVER = re.compile(r"\\(?:iffalse|fi)(?![a-zA-Z])")
 _BEGIN_DOCUMENT = re.compile(r"\\begin[ \t]{0,4}\{document\}")
 _END_DOCUMENT = re.compile(r"\\end[ \t]{0,4}\{document\}")
 
-def _outer(found: list[tuple[int, int]]) -> list[Edit]:
+def _outer(parts: list[tuple[int, int]]) -> list[Edit]:
     "Edits that remove parts of a text, each once."
     out: list[Edit] = []
-    for a, b in sorted(found):
+    for a, b in sorted(parts):
         if not out or a >= out[-1][1]: out.append((a, b, " "))
     return out
 
 def _environments(text: str, names: frozenset[str]) -> list[Edit]:
     "Edits that remove environments, with what is in them; one without end stays."
     begun: dict[str, list[int]] = {}
-    found = []
+    parts = []
     for m in _ENVIRONMENT.finditer(text):
         name = m[2].strip().rstrip("*")
         if name not in names: continue
         if m[1] == "begin": begun.setdefault(name, []).append(m.start())
-        elif begun.get(name): found.append((begun[name].pop(), m.end()))
-    return _outer(found)
+        elif begun.get(name): parts.append((begun[name].pop(), m.end()))
+    return _outer(parts)
 
 # %% ../nbs/04_text.ipynb #c039
 _BRACE = re.compile(r"\\.|[{}]", re.S)
@@ -328,22 +343,22 @@ _SLOTS = re.compile(r"\[(?:CITATION|OTHERCIT|\?+|[\d\s,;–-]+)\]")
 
 def _option(text: str, at: int) -> int:
     "Where an argument in square brackets ends that begins at a place; the place itself where there is none."
-    found = _OPTION.match(text, at)
-    if not found or (_SLOTS.match(text, at) and text[found.end() : found.end() + 1] != "{"): return at
-    return found.end()
+    option = _OPTION.match(text, at)
+    if not option or (_SLOTS.match(text, at) and text[option.end() : option.end() + 1] != "{"): return at
+    return option.end()
 
 # %% ../nbs/04_text.ipynb #c039s2
 def _arguments(text: str, at: int, closes: dict[int, int]) -> tuple[list[tuple[int, int]], int]:
     "Where the arguments in braces stand that follow a place, without the braces, and where they end."
-    found: list[tuple[int, int]] = []
+    arguments: list[tuple[int, int]] = []
     while True:
         end = _option(text, at)
-        if end > at and (not found or end in closes): at = end
+        if end > at and (not arguments or end in closes): at = end
         elif (close := closes.get(at)) is not None:
-            found.append((at + 1, close))
+            arguments.append((at + 1, close))
             at = close + 1
-        elif not found and text[at : at + 1] in (" ", "\n") and at + 1 in closes: at += 1
-        else: return found, at
+        elif not arguments and text[at : at + 1] in (" ", "\n") and at + 1 in closes: at += 1
+        else: return arguments, at
 
 # %% ../nbs/04_text.ipynb #c042
 _MATH = re.compile(r"\\[\s\S]|\$\$?|\n[ \t]*\n")
@@ -435,8 +450,8 @@ _UNFINISHED = re.compile(r"\{([\w:,.+/ -]{0,80})")
 
 def _own_macros(text: str) -> dict[str, str]:
     "The words that a draft's own macros stand for."
-    found = {m[1]: re.sub(r"\\[A-Za-z]+\*?|[{}\\$]", "", m[2]).strip() for m in _OWN.finditer(text)}
-    return {name: words for name, words in found.items() if any(c.isalpha() for c in words)}
+    macros = {m[1]: re.sub(r"\\[A-Za-z]+\*?|[{}\\$]", "", m[2]).strip() for m in _OWN.finditer(text)}
+    return {name: words for name, words in macros.items() if any(c.isalpha() for c in words)}
 
 def _citation(name: str, text: str, at: int, args: list[tuple[int, int]], end: int) -> tuple[str, int]:
     "The marker that a citing command leaves, and where it ends."
@@ -509,7 +524,7 @@ def _commands(text: Traced, headings: bool, own: dict[str, str]) -> Traced:
     while m := _TOKEN.search(given, at):
         a, at = m.span()
         if m[1]: new, at = _command(m[1], given, at, closes, headings, own, after)
-        elif m[2] == "\\": new, at = " ", found.end() if (found := _BREAK.match(given, at)) else at
+        elif m[2] == "\\": new, at = " ", line_break.end() if (line_break := _BREAK.match(given, at)) else at
         elif m[2]: new = m[2] if m[2] in "%&#$_{}" else " " if m[2] in ",;: \t\n" else ""
         else: new = after.get(a, "") if m[0] == "}" else _PLAIN[m[0]]
         edits.append((a, at, new))
@@ -533,13 +548,13 @@ def _document(text: Traced) -> Traced:
 # %% ../nbs/04_text.ipynb #c053s1
 def _never(text: str) -> list[Edit]:
     "Edits that remove what stands between \\iffalse and \\fi."
-    begin, found = -1, list[tuple[int, int]]()
+    begin, parts = -1, list[tuple[int, int]]()
     for m in _NEVER.finditer(text):
         if m[0] == r"\iffalse": begin = m.start() if begin < 0 else begin
         elif begin >= 0:
-            found.append((begin, m.end()))
+            parts.append((begin, m.end()))
             begin = -1
-    return _outer(found)
+    return _outer(parts)
 
 # %% ../nbs/04_text.ipynb #c053s2
 def _read_latex(text: Traced, headings: bool, markdown: bool) -> Traced:
@@ -579,12 +594,12 @@ def _front_and_code(text: str) -> list[Edit]:
     fence, begin = "", 0
     for a, b in _bounds(text):
         if edits and a < edits[-1][1]: continue
-        found = _FENCE.match(text, a, b)
+        mark = _FENCE.match(text, a, b)
         if fence:
-            if found and found[1].startswith(fence) and not text[found.end() : b].strip():
+            if mark and mark[1].startswith(fence) and not text[mark.end() : b].strip():
                 edits.append((begin, b, "\n"))
                 fence = ""
-        elif found: fence, begin = found[1], a
+        elif mark: fence, begin = mark[1], a
     return edits
 
 # %% ../nbs/04_text.ipynb #c058
@@ -598,8 +613,8 @@ def _line(line: str, headings: bool) -> str | None:
     "What takes the place of a line; None where it stays."
     bare = line.strip()
     if bare.startswith((":::", "(ref:")) or _is_rule(bare) or _DEFINITION.match(bare): return "\n"
-    if found := re.match(r"#{1,6}[ \t]+", bare):
-        title = re.sub(r"\{[^{}]{0,200}\}$", "", bare[found.end() :].rstrip("# \t")).strip()
+    if heading := re.match(r"#{1,6}[ \t]+", bare):
+        title = re.sub(r"\{[^{}]{0,200}\}$", "", bare[heading.end() :].rstrip("# \t")).strip()
         return f"\n{title}{'' if title[-1:] in '.?!' else '.'}\n\n" if headings else "\n"
     return None
 
@@ -749,7 +764,7 @@ Pieces = list[tuple[int, int]]  # where parts of a text begin and end
 
 def _cut(text: str) -> Pieces:
     "The sentences of a text with markers; a blank line ends one, too."
-    found: Pieces = []
+    pieces: Pieces = []
     edges = [0, *(at for m in _GAP.finditer(text) for at in m.span()), len(text)]
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
         block: Pieces = []
@@ -762,8 +777,8 @@ def _cut(text: str) -> Pieces:
             begun, ended = block[-1] if block else (a, a)
             if _GOES_ON.search(text[max(begun, ended - _ENDING) : ended]): block[-1] = (begun, b)
             else: block.append((a, b))
-        found += block
-    return found
+        pieces += block
+    return pieces
 
 # %% ../nbs/04_text.ipynb #c069b
 def _says(text: str) -> int:

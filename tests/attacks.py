@@ -1,6 +1,7 @@
 """Attacks on citerec: other software's variables, damaged files, kills at every file event.
 
-The tests run a short form of them. `python tests/attacks.py damage|kills [every]` runs all cases (or each n-th) and prints a table.
+The tests run a short form of them. `python tests/attacks.py damage|kills [every]` runs all cases (or each n-th) and
+prints a table.
 """
 
 import contextlib
@@ -53,10 +54,10 @@ def listener() -> Iterator[tuple[str, list[bytes]]]:
 def variables(place: str) -> dict[str, str]:
     """Give the variables by which other software sends traces, goes through proxies and finds model hubs."""
     url = f"http://{place}"
-    names = """HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy LANGSMITH_ENDPOINT LANGCHAIN_ENDPOINT HF_ENDPOINT
-        OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_TRACES_ENDPOINT WANDB_BASE_URL MLFLOW_TRACKING_URI COMET_URL_OVERRIDE
-        LANGFUSE_HOST PHOENIX_COLLECTOR_ENDPOINT TRACELOOP_BASE_URL OPIK_URL_OVERRIDE OPENAI_BASE_URL OPENAI_API_BASE
-        HUGGINGFACE_CO_RESOLVE_ENDPOINT""".split()
+    names = """HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy LANGSMITH_ENDPOINT LANGCHAIN_ENDPOINT
+        HF_ENDPOINT OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_TRACES_ENDPOINT WANDB_BASE_URL MLFLOW_TRACKING_URI
+        COMET_URL_OVERRIDE LANGFUSE_HOST PHOENIX_COLLECTOR_ENDPOINT TRACELOOP_BASE_URL OPIK_URL_OVERRIDE
+        OPENAI_BASE_URL OPENAI_API_BASE HUGGINGFACE_CO_RESOLVE_ENDPOINT""".split()
     switches = """LANGSMITH_TRACING LANGSMITH_TRACING_V2 LANGCHAIN_TRACING LANGCHAIN_TRACING_V2 LANGSMITH_OTEL_ENABLED
         LANGCHAIN_COMET_TRACING LANGCHAIN_WANDB_TRACING HF_HUB_ENABLE_HF_TRANSFER""".split()
     keys = "LANGSMITH_API_KEY LANGCHAIN_API_KEY WANDB_API_KEY HF_TOKEN HUGGING_FACE_HUB_TOKEN COMET_API_KEY".split()
@@ -115,7 +116,7 @@ def answers(folder: Path) -> tuple[str, list[tuple[str, float]], list[str]]:
     try:
         recommender = load(str(folder))
         try:
-            found = recommender.recommend(TEXT, k=10)
+            recommendations = recommender.recommend(TEXT, k=10)
         finally:
             recommender.corpus.close()
     except CiterecError as e:
@@ -124,22 +125,22 @@ def answers(folder: Path) -> tuple[str, list[tuple[str, float]], list[str]]:
         if isinstance(e, KeyboardInterrupt):
             raise
         return f"raised {type(e).__name__}", [], [str(e)]
-    said = [e.message for e in found.errors] + list(found.state.metadata.get("notes", []))
-    return "answered", [(r.paper_id, round(r.confidence or 0, 4)) for r in found], said
+    said = [e.message for e in recommendations.errors] + list(recommendations.state.metadata.get("notes", []))
+    return "answered", [(r.paper_id, round(r.confidence or 0, 4)) for r in recommendations], said
 
 
 def judge(name: str, whole: list[tuple[str, float]], outcome: tuple[str, list[tuple[str, float]], list[str]]) -> str:
     """Name what a damage came to; a name in capitals is a fault."""
-    how, found, said = outcome
+    how, papers, said = outcome
     if how == "refused":  # without its records nothing can be shown
         return "refused" if name in ("corpus.db", "manifest.json") else "REFUSED"
     if how != "answered":
         return how.upper()
-    if found == whole:
+    if papers == whole:
         return "same answer, said" if said else "same answer"
     if not said:
         return "OTHER ANSWER, SILENTLY"
-    return "other answer, said" if found else "NO ANSWER"
+    return "other answer, said" if papers else "NO ANSWER"
 
 
 def corpus_files(folder: Path) -> list[str]:
@@ -149,7 +150,8 @@ def corpus_files(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in files if path.name not in skipped]
 
 
-def damage_cases(original: Path, work: Path, every: int = 1, offset: int = 0, repair: int = 0) -> Iterator[tuple[str, str, str]]:
+def damage_cases(original: Path, work: Path, every: int = 1, offset: int = 0,
+                 repair: int = 0) -> Iterator[tuple[str, str, str]]:
     """Damage each file of a corpus in each way, and ask; gives file, damage and outcome. Repairs each n-th case."""
     from citerec.data.corpus import repair_corpus
 
@@ -166,8 +168,9 @@ def damage_cases(original: Path, work: Path, every: int = 1, offset: int = 0, re
         yield name, damage, outcome
         if repair and number % repair == 0 and name not in ("corpus.db", "manifest.json"):
             repair_corpus(folder, progress=False)
-            how, found, said = answers(folder)
-            yield name, damage, "repaired" if (how, found, said) == ("answered", whole, []) else f"NOT REPAIRED: {how} {said}"
+            how, papers, said = answers(folder)
+            repaired = (how, papers, said) == ("answered", whole, [])
+            yield name, damage, "repaired" if repaired else f"NOT REPAIRED: {how} {said}"
 
 
 # --- Kills at file events -----------------------------------------------------------------------------------------
@@ -183,11 +186,13 @@ def records(folder: Path, papers: int = 40, seed: int = 0) -> Path:
     rows, edges, contexts = [], [], []
     for i in range(papers):
         one, other = topics[i % len(topics)], topics[(i // 3) % len(topics)]
-        rows.append({"paper_id": f"p{i}", "title": f"{one} and {other}, part {i}", "abstract": f"We study {one} with {other}. It works {i} times.", "year": 1990 + i})
+        rows.append({"paper_id": f"p{i}", "title": f"{one} and {other}, part {i}", "year": 1990 + i,
+                     "abstract": f"We study {one} with {other}. It works {i} times."})
         for cited in chance.sample(range(i), min(i, 6)):
             edges.append({"source_id": f"p{i}", "target_id": f"p{cited}"})
         if i:
-            contexts.append({"context_id": f"c{i}", "citing_id": f"p{i}", "cited_id": f"p{i - 1}", "text": f"As others did for {one}, we follow [CITATION] in {other}."})
+            contexts.append({"context_id": f"c{i}", "citing_id": f"p{i}", "cited_id": f"p{i - 1}",
+                             "text": f"As others did for {one}, we follow [CITATION] in {other}."})
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (("papers", rows), ("edges", edges), ("contexts", contexts)):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, content)), encoding="utf-8")
@@ -204,9 +209,12 @@ def fork(work: Callable[[], object], kill_at: int | None = None, inside: Path | 
 
         def hook(event: str, arguments: tuple) -> None:
             nonlocal seen
-            if event not in EVENTS or not isinstance(arguments[0], str | os.PathLike) or not str(arguments[0]).startswith(str(inside)):
+            if event not in EVENTS or not isinstance(arguments[0], str | os.PathLike):
                 return
-            if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)):
+            if not str(arguments[0]).startswith(str(inside)):
+                return
+            writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+            if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & writing):
                 return
             seen += 1
             if seen == kill_at:
@@ -238,7 +246,8 @@ def content(folder: Path, vectors: Path) -> str:
         papers = [p.model_dump(mode="json") for p in corpus.papers(corpus.ids)]
         parts = [papers, corpus.store.edges().tolist(), [c.model_dump(mode="json") for c in corpus.contexts()]]
         numpy.save(vectors, corpus.vectors)
-        parts += [corpus.lexical.scores("attention graphs speech").round(5).tolist(), corpus.titles.coverage("graphs and images").round(5).tolist()]
+        parts.append(corpus.lexical.scores("attention graphs speech").round(5).tolist())
+        parts.append(corpus.titles.coverage("graphs and images").round(5).tolist())
         return hashlib.sha256(json.dumps([parts, corpus.manifest["counts"]]).encode()).hexdigest()
 
 
@@ -302,12 +311,14 @@ def kill_cases(work: Path, wanted: int | None = None) -> Iterator[tuple[str, int
                 return lambda: build(old, place)
             shutil.copytree(base, place)
             (place / "notes of the user.txt").write_text("keep")
-            return {"update": lambda: update(new, place), "fit": lambda: fit(place), "evaluate": lambda: evaluate(place, place / "run.trec")}[name]
+            if name == "update":
+                return lambda: update(new, place)
+            return (lambda: fit(place)) if name == "fit" else lambda: evaluate(place, place / "run.trec")
 
         code, events = fork(start(), inside=place)
         assert code == 0 and events > 2, (name, code, events)
-        points = range(1, events + 1) if wanted is None else sorted({round(1 + i * (events - 1) / max(1, wanted - 1)) for i in range(wanted)})
-        for at in points:
+        step = (events - 1) / max(1, (wanted or events) - 1)
+        for at in sorted({round(1 + i * step) for i in range(wanted or events)}):
             job = start()
             code, _ = fork(job, at, place)
             if code != KILLED:
@@ -315,9 +326,12 @@ def kill_cases(work: Path, wanted: int | None = None) -> Iterator[tuple[str, int
                 continue
             again = fork(job)[0]
             left = [p.name for p in place.rglob("*") if ".part" in p.name]
-            result = (place / "run.trec").read_text() if name == "evaluate" and again == 0 else Content(place) if again == 0 else None
+            result: str | Content | None = None
+            if again == 0:
+                result = (place / "run.trec").read_text() if name == "evaluate" else Content(place)
             lost = name != "build" and (place / "notes of the user.txt").read_text() != "keep"
-            bad = "LOST A FILE" if lost else f"LEFT {left[0]}" if left else "" if result == truth[name] else f"ANOTHER RESULT ({again})"
+            bad = "" if result == truth[name] else f"ANOTHER RESULT ({again})"
+            bad = "LOST A FILE" if lost else f"LEFT {left[0]}" if left else bad
             yield name, at, bad or "same result"
 
 
@@ -336,7 +350,9 @@ class Content:
     def __eq__(self, other: object) -> bool:
         import numpy
 
-        same = isinstance(other, Content) and (self.code, self.hash, self.vectors.shape) == (0, other.hash, other.vectors.shape)
+        if not isinstance(other, Content):
+            return False
+        same = (self.code, self.hash, self.vectors.shape) == (0, other.hash, other.vectors.shape)
         return same and bool(numpy.allclose(self.vectors, other.vectors, atol=1e-3))
 
 
@@ -355,10 +371,10 @@ def main(what: str, every: int = 1) -> int:
 
             with open_corpus("sample") as sample:
                 shutil.copytree(sample.folder, Path(d) / "original")
-            cases = (((name, damage), outcome) for name, damage, outcome in damage_cases(Path(d) / "original", Path(d), every, repair=10))
+            cases = damage_cases(Path(d) / "original", Path(d), every, repair=10)
         else:
-            cases = (((name, str(at)), outcome) for name, at, outcome in kill_cases(Path(d), None if every == 1 else every))
-        for (name, how), outcome in cases:
+            cases = kill_cases(Path(d), None if every == 1 else every)
+        for name, how, outcome in cases:
             outcomes[f"{name if what == 'kills' else ''} {outcome}".strip()] += 1
             if outcome != outcome.lower():
                 print(f"{name}, {how}: {outcome}", flush=True)

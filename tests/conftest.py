@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CONFIG = get_config(path=ROOT)
 NOTEBOOKS = sorted(Path(path) for path in nbglob(CONFIG.nbs_path))
 TIME_LIMIT = 900  # seconds after which a process counts as hung
-for name in ("OPENAI_API_KEY", "CITEREC_OPENAI_API_KEY", "CITEREC_LLM_API_KEY"): os.environ.pop(name, None)  # no test spends money
+for name in ("OPENAI_API_KEY", "CITEREC_OPENAI_API_KEY", "CITEREC_LLM_API_KEY"):
+    os.environ.pop(name, None)  # no test spends money
 
 
 def run(*command, cwd=ROOT, **env) -> subprocess.CompletedProcess:

@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CORES = os.cpu_count() or 1
 WORKERS = min(4, CORES)  # each loads torch: 1 GB
 KEYS = ("OPENAI_API_KEY", "CITEREC_OPENAI_API_KEY", "CITEREC_LLM_API_KEY")  # left out: no test spends money
-ENV = {**{name: value for name, value in os.environ.items() if name not in KEYS}, "OMP_NUM_THREADS": str(max(1, CORES // WORKERS)), "PYTHONUNBUFFERED": "1"}
+ENV = {name: value for name, value in os.environ.items() if name not in KEYS}
+ENV |= {"OMP_NUM_THREADS": str(max(1, CORES // WORKERS)), "PYTHONUNBUFFERED": "1"}
 
 
 def stream(*command: str | Path) -> tuple[int, list[str]]:

@@ -44,7 +44,8 @@ def test_the_listener_hears():
 def test_a_draft_reaches_the_named_service_only(tmp_path):
     """With a language model the draft goes to its address, past every proxy and trace, and to no other."""
     with listener() as (place, heard), ChatServer(lambda body: '{"fits": "yes"}') as service:
-        env = variables(place) | {"CITEREC_LLM_API_KEY": "sk-planted", "CITEREC_LLM_TIMEOUT": "10", "CITEREC_LLM_CACHE": "off"}
+        env = variables(place) | {"CITEREC_LLM_API_KEY": "sk-planted"}
+        env |= {"CITEREC_LLM_TIMEOUT": "10", "CITEREC_LLM_CACHE": "off"}
         done = citerec(tmp_path, "recommend", DRAFT, "--k", "3", "--base-url", service.url, "--model", "m", **env)
         assert listed(done.stdout) == 3
         assert heard == []
@@ -54,7 +55,8 @@ def test_a_draft_reaches_the_named_service_only(tmp_path):
 def test_no_text_stays_on_disk(tmp_path):
     """A run writes the draft into no file, with a language model neither."""
     with ChatServer(lambda body: '{"fits": "yes"}') as service:
-        citerec(tmp_path, "recommend", DRAFT, "--k", "3", "--base-url", service.url, "--model", "m", CITEREC_LLM_TIMEOUT="10")
+        options = ("--k", "3", "--base-url", service.url, "--model", "m")
+        citerec(tmp_path, "recommend", DRAFT, *options, CITEREC_LLM_TIMEOUT="10")
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == "corpus.db" for path in files)
     assert not [path for path in files if SECRET.encode() in path.read_bytes()]
@@ -69,7 +71,8 @@ def test_agents_out_of_time_leave_an_answer(tmp_path):
 
 def test_damaged_files_are_noticed(tmp_path):
     """A damaged file gives the same answer, or an answer that says what is missing; never silently another one."""
-    done = python("-c", DAMAGE, str(tmp_path), XDG_CACHE_HOME=str(tmp_path / "cache"), PYTHONPATH=os.pathsep.join([os.path.dirname(__file__), *sys.path]))
+    paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+    done = python("-c", DAMAGE, str(tmp_path), XDG_CACHE_HOME=str(tmp_path / "cache"), PYTHONPATH=paths)
     outcomes = [line.split("|")[2] for line in done.stdout.splitlines()]
     assert len(outcomes) > 30
     assert not [line for line in done.stdout.splitlines() if line.split("|")[2] != line.split("|")[2].lower()]

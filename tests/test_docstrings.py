@@ -13,18 +13,18 @@ MODULES = [".".join(path.parts).removesuffix(".__init__") for path in PATHS]
 
 def public(module) -> dict:
     """Give the functions and classes that a module defines for others, and the public methods of those classes."""
-    found = {}
+    values = {}
     for name in getattr(module, "__all__", ()):
         value = getattr(module, name)
         own = getattr(value, "__module__", None) == module.__name__
         if not own or not (inspect.isfunction(value) or inspect.isclass(value)):
             continue
-        found[name] = value
+        values[name] = value
         if inspect.isclass(value):
             members = {key: getattr(member, "__func__", member) for key, member in vars(value).items()}
             methods = {key: member for key, member in members.items() if inspect.isfunction(member) and key[0] != "_"}
-            found |= {f"{name}.{key}": each for key, each in methods.items() if each.__module__ == module.__name__}
-    return found
+            values |= {f"{name}.{key}": each for key, each in methods.items() if each.__module__ == module.__name__}
+    return values
 
 
 def faults(name: str, value) -> list[str]:
@@ -42,7 +42,7 @@ def faults(name: str, value) -> list[str]:
 def test_public_names_are_documented(name):
     """The module, its public functions and classes, and their public methods."""
     module = importlib.import_module(name)
-    found = [fault for key, value in public(module).items() for fault in faults(key, value)]
+    said = [fault for key, value in public(module).items() for fault in faults(key, value)]
     if getattr(module, "__all__", None) and not module.__doc__:
-        found.append("no docstring of the module")
-    assert not found
+        said.append("no docstring of the module")
+    assert not said

@@ -31,8 +31,8 @@ def recommends():
     """The interface that people import."""
     import citerec
 
-    found = citerec.load().recommend(TEXT, k=5)
-    assert len(found) == 5 and all(paper.title and paper.justification for paper in found)
+    papers = citerec.load().recommend(TEXT, k=5)
+    assert len(papers) == 5 and all(paper.title and paper.justification for paper in papers)
 
 
 @part

@@ -33,7 +33,7 @@ def is_left_out(cell) -> bool:
 def exported_names(nb) -> dict:
     """Find the module that a notebook exports and give its names, private ones too."""
     directives = (getattr(cell, "directives_", None) or {} for cell in nb.cells)
-    name = next((found["default_exp"][0] for found in directives if "default_exp" in found), None)
+    name = next((cell["default_exp"][0] for cell in directives if "default_exp" in cell), None)
     if name is None:
         return {}
     module = importlib.import_module(f"{CONFIG.lib_name}.{name}".removesuffix(".__init__"))

@@ -33,7 +33,8 @@ def plain(name: str) -> str:
 
 def test_requirements_are_complete():
     """What a module imports stands in settings.ini; no import rests on what another package happens to bring."""
-    extras = (value for name, value in CONFIG.d.items() if name.endswith("_requirements") and name != "dev_requirements")
+    names = [name for name in CONFIG.d if name.endswith("_requirements") and name != "dev_requirements"]
+    extras = (CONFIG.d[name] for name in names)
     lines = " ".join([CONFIG.requirements, *extras]).split()
     named = {plain(match[0]) for line in lines if (match := re.match(r"[\w.-]+", line))}
     own = {*sys.stdlib_module_names, CONFIG.lib_name}

@@ -15,6 +15,7 @@ import numpy as np
 from .retrieval import ask_for, make_candidates
 from ..data.corpus import Corpus
 from ..data.graph import Graph
+from ..ranking.known import beside_known, known_evidence, known_papers, known_signals
 from ..ranking.signals import graph_evidence, view
 from ..schema import CitationPath, PipelineState, Relation, ScoredPaper
 from ..settings import Settings, load_settings
@@ -73,8 +74,12 @@ class ExpansionAgent:
         allowed[rows] = False
         added, evidence = expand(graph, seeds, corpus.columns.citation_counts, most, allowed), state.evidence
         if evidence is not None:
-            asked = ask_for(corpus, state, settings)
-            evidence = graph_evidence(corpus, asked, evidence, rows, seeds, added, state.filters, most)
+            asked, cited = ask_for(corpus, state, settings), known_papers(corpus, state.filters)
+            seen = view(corpus, state.filters)
+            signals = known_signals(corpus, cited, asked.whole["dense"][cited], seen)
+            evidence = graph_evidence(corpus, asked, evidence, rows, seeds, added, state.filters, most,
+                                      beside_known(signals, seen.allowed))
+            evidence = known_evidence(corpus, evidence, cited, signals)
         def with_paths(c: ScoredPaper) -> ScoredPaper:
             paths = citation_paths(graph, known[c.paper_id], seeds, corpus.ids, titles)
             links = {f"seed_{p.relation.value}s": float(p.count) for p in paths}

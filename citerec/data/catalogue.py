@@ -46,7 +46,7 @@ CHOICES: dict[str, str] = {  # what may be chosen, and what it means
     "repair": "titles to look up because a work came without references, 10 credits each; 0: no repair (default: 50)",
     "retracted": "what becomes of works that were withdrawn (default: drop)",
     "without_abstract": "what becomes of works of which only the title is known (default: keep)",
-    "file": "a bibliography, .bib or .ris; may be given several times",
+    "file": "a bibliography, .bib, .ris or CSL-JSON .json; may be given several times",
     "match": "a corpus whose papers the entries are matched with",
     "look_up": "look entries up at Crossref, to mend titles, authors, years and DOIs",
     "query": "what to search for, in arXiv's language: cat:cs.CL AND abs:retrieval",
@@ -114,7 +114,7 @@ SOURCES["openalex"] = SourceMaker(_openalex, frozenset({
 
 # %% ../../nbs/42_catalogue.ipynb #c011
 def _bibliography(choices: SimpleNamespace, pages: Path, watched: bool):
-    "BibTeX and RIS files."
+    "BibTeX, RIS and CSL-JSON files."
     from citerec.data.corpus import Corpus
     from citerec.sources.bibliography import BibliographySource
     from citerec.sources.crossref import CrossrefSource

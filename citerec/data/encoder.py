@@ -7,7 +7,9 @@ __all__ = ['OWN_BATCHES', 'BertEncoder']
 
 # %% ../../nbs/32_encoder.ipynb #c003
 import json
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -111,14 +113,19 @@ class _Layers:
         inner = self._linear(x, f"{at}.intermediate.dense", "gelu")
         return self._norm(self._linear(inner, f"{at}.output.dense") + x, f"{at}.output.LayerNorm")
 
-    def __call__(self, ids: Any, mask: Any) -> Any:
-        "Vectors of token ids, shape (texts, tokens, dim)."
+    def each(self, ids: Any, mask: Any) -> Iterator[Any]:
+        "Vectors of token ids after each layer, shape (texts, tokens, dim)."
         w, e = self.weights, "embeddings"
         x = w[f"{e}.word_embeddings.weight"][ids] + w[f"{e}.position_embeddings.weight"][: ids.shape[1]]
         x = self._norm(x + w[f"{e}.token_type_embeddings.weight"][0], f"{e}.LayerNorm")
         attend = None if bool(mask.all()) else mask[:, None, None, :]
-        for layer in range(self.layers): x = self._layer(x, f"encoder.layer.{layer}", attend)
-        return x.float()
+        for layer in range(self.layers):
+            x = self._layer(x, f"encoder.layer.{layer}", attend)
+            yield x
+
+    def __call__(self, ids: Any, mask: Any) -> Any:
+        "Vectors of token ids, shape (texts, tokens, dim)."
+        return deque(self.each(ids, mask), maxlen=1)[0].float()
 
 # %% ../../nbs/32_encoder.ipynb #c007n
 def _tokenizer(folder: Path) -> Any:
@@ -134,6 +141,21 @@ def _padded(encoded: Sequence[list[int]], width: int, device: str) -> tuple[Any,
     ids = torch.tensor([e + [0] * (width - len(e)) for e in encoded], device=device)
     mask = torch.tensor([[True] * len(e) + [False] * (width - len(e)) for e in encoded], device=device)
     return ids, mask
+
+# %% ../../nbs/32_encoder.ipynb #c007r
+def _means_and_maxima(each: Iterable[Any],  # vectors of tokens after each layer
+                      mask: Any,  # which tokens are text
+                      layers: Sequence[int],  # ascending; 1 is the first layer
+                      ) -> Any:  # shape (texts, layers, 2, dim)
+    "Mean and largest value over the tokens after some layers; later ones are not computed."
+    import torch
+    filled, out = mask[..., None], []
+    for number, states in enumerate(islice(each, max(layers)), start=1):
+        if number not in layers: continue
+        x = states.float()
+        mean = (x * filled).sum(1) / filled.sum(1)
+        out.append(torch.stack([mean, x.masked_fill(~filled, -torch.inf).amax(1)], 1))
+    return torch.stack(out, 1)
 
 # %% ../../nbs/32_encoder.ipynb #c008
 class BertEncoder:
@@ -168,14 +190,26 @@ class BertEncoder:
         pooled = x[:, 0] if self.first_token else (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
         return torch.nn.functional.normalize(pooled, dim=1)
 
+    def _batched(self, texts: Sequence[str], pooled: Callable[[Any, Any], Any], shape: tuple[int, ...]) -> np.ndarray:
+        "What `pooled` makes of the token ids of texts, batch by batch."
+        import torch
+        encoded = [e.ids for e in self.tokenizer.encode_batch(list(texts))]
+        out = np.zeros((len(texts), *shape), dtype=np.float32)
+        for width, rows in _rows_of([len(ids) for ids in encoded], _STEPS[self.bits], self.positions):
+            ids, mask = _padded([encoded[i] for i in rows], width, self.device)
+            with torch.inference_mode(): out[rows] = pooled(ids, mask).cpu().numpy()
+        return out
+
     def encode(self,
                texts: Sequence[str],
                ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts."
-        import torch
-        encoded = [e.ids for e in self.tokenizer.encode_batch(list(texts))]
-        out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for width, rows in _rows_of([len(ids) for ids in encoded], _STEPS[self.bits], self.positions):
-            ids, mask = _padded([encoded[i] for i in rows], width, self.device)
-            with torch.inference_mode(): out[rows] = self._pooled(ids, mask).cpu().numpy()
-        return out
+        return self._batched(texts, self._pooled, (self.dim,))
+
+    def encode_layers(self,
+                      texts: Sequence[str],
+                      layers: Sequence[int],  # ascending; 1 is the first layer
+                      ) -> np.ndarray:  # float32, shape (texts, layers, 2, dim): mean and largest value over the tokens
+        "What the tokens of texts look like half-way; layers after the last one asked for are not computed."
+        def pooled(ids: Any, mask: Any) -> Any: return _means_and_maxima(self.layers.each(ids, mask), mask, layers)
+        return self._batched(texts, pooled, (len(layers), 2, self.dim))

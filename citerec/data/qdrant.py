@@ -45,7 +45,8 @@ def _conditions(models: Any, filters: SearchFilter, columns: PaperColumns,
     if filters.concepts:
         lowered = models.MatchAny(any=[c.lower() for c in filters.concepts])
         must.append(models.FieldCondition(key="concepts", match=lowered))
-    excluded = columns.rows(filters.exclude_ids)
+    if filters.within_ids: must.append(has_id(columns.rows(filters.within_ids)))
+    excluded = columns.rows(filters.left_out)
     if excluded: must_not.append(has_id(excluded))
     return models.Filter(must=must or None, must_not=must_not or None) if must or must_not else None
 

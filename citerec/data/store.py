@@ -24,6 +24,8 @@ from ..schema import CitationContext, CitationEdge, Paper, TextKind
 # %% ../../nbs/30_store.ipynb #c005
 SCHEMA_VERSION = 4  # raised whenever a table or a file of a corpus changes its meaning
 
+_OWN_ENTRIES = """CREATE TABLE IF NOT EXISTS own_entries (
+    paper_id TEXT PRIMARY KEY REFERENCES papers(paper_id), bibkey TEXT, bibtex TEXT) WITHOUT ROWID"""
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE papers (
@@ -53,12 +55,15 @@ def _to_columns(paper: Paper) -> tuple:
     return tuple(json.dumps(values[c], ensure_ascii=False) if c in _LISTS else values[c] for c in _COLUMNS)
 
 # %% ../../nbs/30_store.ipynb #c005f
-def _to_paper(columns: Sequence, cited: Iterable[str], text_kind: TextKind, zero_is_unknown: bool) -> Paper:
+_Own = tuple[str | None, str | None]  # `bibkey` and `bibtex` of a paper from the user's bibliography
+
+def _to_paper(columns: Sequence, cited: Iterable[str], text_kind: TextKind, zero_is_unknown: bool,
+              own: _Own = (None, None)) -> Paper:
     "The paper in a database row; `cited` are the targets of its edges."
     values = {c: json.loads(v) if c in _LISTS else v for c, v in zip(_COLUMNS, columns, strict=True)}
     if zero_is_unknown and not values["cited_by_count"]: values["citation_count"] = values["citation_count"] or None
     refs = dict.fromkeys([*values.pop("refs"), *cited])
-    return Paper(**values, references=tuple(refs), text_kind=text_kind)
+    return Paper(**values, bibkey=own[0], bibtex=own[1], references=tuple(refs), text_kind=text_kind)
 
 # %% ../../nbs/30_store.ipynb #c006a
 REBUILD = "Run the same `citerec build` again: it takes the records from their source."
@@ -202,6 +207,10 @@ class _Batches(_Database):
     def _zero_is_unknown(self) -> bool: return self.get_meta(_UNKNOWN) != "kept"
 
     @made_once
+    def _has_own_entries(self) -> bool:
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'own_entries'"))
+
+    @made_once
     def summaries(self) -> dict[str, None]:  # keys: ids, in the order of their rows
         "The papers whose text is a summary by the corpus' makers."
         with reading(f"{self.path}"): return dict.fromkeys(json.loads(self.get_meta(_SUMMARIES) or "[]"))
@@ -224,6 +233,14 @@ class _PaperWriter(_Batches):
             except sqlite3.IntegrityError as e:
                 raise CorpusError(f"A paper is already in the corpus ({e}).",
                                   "Remove the duplicate from the source.") from None
+            self._add_own([(p.paper_id, p.bibkey, p.bibtex) for p in papers if p.bibkey or p.bibtex])
+
+    def _add_own(self, entries: Sequence[tuple[str, str | None, str | None]]) -> None:
+        "Keep the entries that are the user's own."
+        if not entries: return
+        self._db.execute(_OWN_ENTRIES)
+        self._db.executemany("INSERT INTO own_entries VALUES (?, ?, ?)", entries)
+        self.__dict__.pop("_has_own_entries", None)  # looked up again when it is asked for
 
 # %% ../../nbs/30_store.ipynb #c007ec
 class _Writer(_PaperWriter):
@@ -261,6 +278,7 @@ class _Writer(_PaperWriter):
 
 # %% ../../nbs/30_store.ipynb #c007i
 _RECORD = f"SELECT {','.join(_COLUMNS)} FROM papers WHERE paper_id IN ({{}})"
+_AUTHORS = "SELECT paper_id, authors FROM papers WHERE paper_id IN ({})"
 _BRIEF = "SELECT paper_id, title, abstract, year, citation_count, concepts FROM papers WHERE paper_id IN ({})"
 
 class _Papers(_Batches):
@@ -268,6 +286,12 @@ class _Papers(_Batches):
     def _lists(self, rows: Iterable[tuple[Any, str]]) -> list[tuple[Any, list]]:
         "Pairs whose second part is a list that is kept as JSON."
         with reading(f"{self.path}"): return [(first, json.loads(kept)) for first, kept in rows]
+
+    def _own(self, ids: Sequence[str]) -> dict[str, _Own]:
+        "What the user's bibliography has of each paper."
+        if not self._has_own_entries: return {}
+        sql = "SELECT paper_id, bibkey, bibtex FROM own_entries WHERE paper_id IN ({})"
+        return {i: (key, entry) for i, key, entry in self._where_in(sql, ids)}
 
     def papers(self,
                paper_ids: Sequence[str],
@@ -277,13 +301,15 @@ class _Papers(_Batches):
         cited: dict[str, list[str]] = {}
         edges = "SELECT source_id, target_id FROM citation_edges WHERE source_id IN ({})"
         for source, target in self._where_in(edges, ids): cited.setdefault(source, []).append(target)
+        own = self._own(ids)
         columns = {c[0]: c for c in self._where_in(_RECORD, ids)}
         missing = next((i for i in ids if i not in columns), None)
         if missing is not None:
             raise CorpusError(f"The corpus has no paper {missing!r}.", "Look at `corpus.ids` for what it holds.")
         with reading(f"{self.path}"):
             kinds: dict[str, TextKind] = dict.fromkeys(self.summaries, "summary")
-            papers = {i: _to_paper(c, cited.get(i, ()), kinds.get(i, "abstract"), self._zero_is_unknown)
+            papers = {i: _to_paper(c, cited.get(i, ()), kinds.get(i, "abstract"), self._zero_is_unknown,
+                                   own.get(i, (None, None)))
                       for i, c in columns.items()}
         return [papers[i] for i in paper_ids]
 
@@ -294,6 +320,12 @@ class _Papers(_Batches):
         briefs = self._lists((brief[:-1], brief[-1]) for brief in self._where_in(_BRIEF, list(paper_ids)))
         return {i: (title, abstract, year, count or 0, tuple(concepts))
                 for (i, title, abstract, year, count), concepts in briefs}
+
+    def authors_of(self,
+                   paper_ids: Sequence[str],
+                   ) -> dict[str, tuple[str, ...]]:
+        "Id -> authors; unknown ids are left out."
+        return {i: tuple(authors) for i, authors in self._lists(self._where_in(_AUTHORS, list(paper_ids)))}
 
 # %% ../../nbs/30_store.ipynb #c007m
 _MOST = 2**31 - 1  # the largest number that a column of 32 bits holds; an older database may have more

@@ -47,7 +47,11 @@ class PaperColumns:
         if filters.concepts:
             wanted = {c.lower() for c in filters.concepts}
             allowed &= np.fromiter((not wanted.isdisjoint(c) for c in self.concepts), dtype=bool, count=len(self.ids))
-        allowed[self.rows(filters.exclude_ids)] = False
+        allowed[self.rows(filters.left_out)] = False
+        if filters.within_ids:
+            named = np.zeros(len(self.ids), dtype=bool)
+            named[self.rows(filters.within_ids)] = True
+            allowed &= named
         return allowed
 
 # %% ../../nbs/34_vectors.ipynb #c008

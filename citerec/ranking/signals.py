@@ -285,6 +285,8 @@ SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.val
     "graph": ("vote50", "vote200", "vote_soft", "vote_soft_norm", "vote_bm25", "vote_head", "vote_year", "cocite",
               "cocite_norm", "walk", "walk_norm", "cocite2", "walk2", "refs2", "citing2", "citer_best", "citer_mean",
               "in_degree_recent", "in_degree_log", "seed_references", "seed_citations"),
+    "known": ("kn_cocite", "kn_cocite_norm", "kn_similar", "kn_near", "kn_cited", "kn_citing", "kn_mean", "kn_max",
+              "kn_authors"),
     "prior": ("year", "length"),
 }
 SIGNALS: tuple[str, ...] = tuple(name for names in SIGNALS_OF.values() for name in names)
@@ -352,6 +354,8 @@ def _filled(corpus: Corpus, asked: Asked, rows: np.ndarray, seen: View) -> dict[
     return {"values": values, "by_variant": np.concatenate([asked.by_variant[rows], votes], axis=2), **by_candidate}
 
 # %% ../../nbs/45_signals.ipynb #s024d
+_WITHIN = 3000  # papers to which a search is narrowed, all of which become candidates
+
 def text_evidence(corpus: Corpus,
                   asked: Asked,
                   filters: SearchFilter,
@@ -359,6 +363,7 @@ def text_evidence(corpus: Corpus,
     "Make the table of what text and citing sentences lead to."
     seen = view(corpus, filters)
     led = _led(asked, seen.allowed)
+    if filters.within_ids: led["text"] = np.union1d(led["text"], np.flatnonzero(seen.allowed)[:_WITHIN])
     rows = np.unique(np.concatenate(list(led.values())))
     voters, nearness = _voters(asked, seen)
     found_by = {family: np.isin(rows, some) for family, some in led.items()}
@@ -517,6 +522,7 @@ def graph_evidence(corpus: Corpus,
                    added: Sequence[int],  # rows that the seed rule adds
                    filters: SearchFilter,
                    max_expansion: int = 40,  # papers that the seed rule adds at most
+                   beside: Sequence[int] = (),  # rows that the papers which the draft cites lead to
                    ) -> Evidence:  # with the family graph, and the candidates that it leads to
     "Add to the table what the graph says."
     if not corpus.graph.references.nnz: return evidence
@@ -525,13 +531,14 @@ def graph_evidence(corpus: Corpus,
     each = round(_EACH * max_expansion)
     orders = [leading(signals[name], each, seen.allowed) for name in _ORDERS]
     led = np.unique(np.concatenate([np.array(added, dtype=np.int64), *orders]))
-    rows = np.union1d(evidence.rows, led)
+    rows = np.unique(np.concatenate([evidence.rows, led, np.array(beside, dtype=np.int64)]))
     known = np.isin(rows, evidence.rows)
     filled = _filled(corpus, asked, rows, seen)
     for name in SIGNALS_OF["graph"]: filled["values"][:, SIGNALS.index(name)] = signals[name][rows]
     filled["by_variant"][:, :, VOTES] = votes[rows]
     found_by = {family: _spread_out(by, known) for family, by in evidence.found_by.items()}
-    return evidence.model_copy(update={"rows": rows, **filled, "found_by": found_by | {"graph": np.isin(rows, led)}})
+    found_by |= {"graph": np.isin(rows, led)} | ({"known": np.isin(rows, beside)} if len(beside) else {})
+    return evidence.model_copy(update={"rows": rows, **filled, "found_by": found_by})
 
 def _spread_out(flags: np.ndarray, known: np.ndarray) -> np.ndarray:
     "Flags of some candidates among all."
@@ -552,13 +559,16 @@ _FORMS: dict[str, dict[str, str]] = {  # family -> signal -> its forms: value, s
               "walk_norm": "vs", "cocite2": "vsr", "walk2": "vsr", "refs2": "v", "citing2": "v", "citer_best": "v",
               "citer_mean": "vs", "in_degree_recent": "vs", "in_degree_log": "v", "seed_references": "v",
               "seed_citations": "v", "vote_claim": "vsr"},
+    "known": {"kn_cocite": "vsr", "kn_cocite_norm": "sr", "kn_similar": "vsr", "kn_near": "vsr", "kn_cited": "v",
+              "kn_citing": "v", "kn_mean": "vsr", "kn_max": "vsr", "kn_authors": "v"},
 }
 _SUFFIX = {"v": "", "s": "_share", "r": "_rank"}
 FAMILIES: dict[str, list[str]] = {
     family: [name + _SUFFIX[form] for name, forms in signals.items() for form in forms]
     for family, signals in _FORMS.items()}
 FAMILIES |= {"prior": ["age", "length", "age_rank"],
-             "query": ["q_words", "q_marker", "q_year", "q_claims", "q_top", "q_top10", "q_words_top", "q_context"]}
+             "query": ["q_words", "q_marker", "q_year", "q_claims", "q_top", "q_top10", "q_words_top", "q_context",
+                       "q_known", "q_candidates"]}
 NAMES: list[str] = [name for names in FAMILIES.values() for name in names]
 
 # %% ../../nbs/45_signals.ipynb #s036
@@ -598,10 +608,10 @@ def _claims(evidence: Evidence) -> dict[str, np.ndarray]:
 def _query_features(evidence: Evidence, queries: Queries, year: int | None) -> list[float]:
     "What is known of the text itself."
     def top(name: str) -> np.ndarray: return -np.sort(-np.nan_to_num(evidence.values[:, SIGNALS.index(name)]))
-    closest = top("dense")
+    closest, known = top("dense"), np.isfinite(evidence.values[:, SIGNALS.index("kn_mean")]).any()
     return [float(np.log1p(len(stems(queries.body)))), float(queries.marked), float(year is not None),
             float(len(queries.variants)), float(closest[0]), float(closest[:10].mean()), float(top("bm25")[0]),
-            float(top("ctx_best")[0])]
+            float(top("ctx_best")[0]), float(known), float(np.log1p(len(evidence)))]
 
 # %% ../../nbs/45_signals.ipynb #s037b
 def features(evidence: Evidence,

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 from tqdm.auto import tqdm
 
 from ..errors import InputError
-from ..identity import normal_arxiv_id, title_key
+from ..identity import normal_arxiv_id, same_paper, title_key
 from ..schema import Paper
 from ..settings import Settings, load_settings
 from citerec.sources.records import (
@@ -26,7 +26,6 @@ from citerec.sources.records import (
     find_doi,
     make_paper,
     plain_text,
-    same_paper,
     whole_number,
 )
 from .services import Incomplete, Service

@@ -60,6 +60,7 @@ def merge_papers(papers: Sequence[Paper],  # records of one paper
     return lead.model_copy(update=text | {
         "paper_id": papers[0].paper_id, "authors": lead.authors or max((p.authors for p in others), key=len),
         "year": first("year"), "venue": first("venue"), "doi": first("doi"),
+        "bibkey": first("bibkey"), "bibtex": first("bibtex"),
         "citation_count": max(counts) if counts else None,
         "arxiv_id": next((a for p in others if (a := identifiers(p)[1])), None),
         "concepts": tuple(dict.fromkeys(c for p in others for c in p.concepts)),

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['unescape', 'find_doi', 'find_arxiv_id', 'mended', 'plain_text', 'clean_year', 'dig', 'dig_list', 'whole_number',
-           'make_paper', 'of_kind', 'best_text', 'clean_paper', 'same_paper']
+           'make_paper', 'of_kind', 'best_text', 'clean_paper']
 
 # %% ../../nbs/11_records.ipynb #c003
 import html
@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..identity import is_preprint, normal_arxiv_id, normal_doi, surname, title_key
+from ..identity import normal_arxiv_id, normal_doi
 from ..schema import Paper
 
 # %% ../../nbs/11_records.ipynb #c005
@@ -187,19 +187,3 @@ def clean_paper(paper: Paper,
                              "concepts": tuple(map(plain_text, paper.concepts))}
     changed = {name: value for name, value in clean.items() if value != getattr(paper, name)}
     return paper.model_copy(update=changed) if changed else paper
-
-# %% ../../nbs/11_records.ipynb #c019
-_APART = 2  # years between a preprint and its publication, at most
-_SHORT = 20  # letters of a title that may agree by accident
-
-def _family(paper: Paper) -> str: return surname(paper.authors[0]) if paper.authors else ""
-
-def same_paper(a: Paper, b: Paper) -> bool:
-    "Whether two records are of one paper."
-    if a.doi and b.doi and not is_preprint(a.doi) and not is_preprint(b.doi): return a.doi == b.doi
-    if a.arxiv_id and b.arxiv_id: return a.arxiv_id == b.arxiv_id
-    key = title_key(a.title)
-    if not key or key != title_key(b.title): return False
-    if a.year and b.year and abs(a.year - b.year) > _APART: return False
-    if _family(a) and _family(b): return _family(a) == _family(b)
-    return len(key) > _SHORT or bool(a.year and a.year == b.year)

@@ -19,10 +19,10 @@ import httpx
 from tqdm.auto import tqdm
 
 from ..errors import InputError
-from ..identity import is_preprint, normal_arxiv_id, normal_doi, surname
+from ..identity import is_preprint, normal_arxiv_id, normal_doi, same_paper, surname
 from ..schema import CitationContext, CitationEdge, Paper
 from ..settings import Settings, load_settings
-from .records import (best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text, same_paper,
+from .records import (best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text,
                                      whole_number)
 from .services import Incomplete, Service
 from .source import ListSource, Source

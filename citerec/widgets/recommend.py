@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
-from ..cards import as_html
+from ..cards import APP_STYLE, as_html
 from ..errors import CiterecError, InputError
 from ..llm.quoting import one_line, visible
 from ..schema import PipelineState
@@ -23,31 +23,8 @@ if TYPE_CHECKING:
     from citerec.pipeline import AgentEvent
     from citerec.recommender import Recommender
 
-# %% ../../nbs/92_recommend.ipynb #c005
-_STYLE = """<style>
-.citerec-app { max-width: 52rem; font-size: 13px; line-height: 1.5; color: var(--jp-ui-font-color1, inherit); }
-.citerec-text textarea { font-family: var(--jp-ui-font-family, inherit); font-size: 14px; line-height: 1.5;
-  padding: .5rem .7rem; }
-.citerec-app .citerec-agents { list-style: none; margin: 0; padding: 0; }
-.citerec-app .citerec-agents li { display: flex; gap: .75rem; margin: 0; padding: .05rem 0; }
-.citerec-app .citerec-agent { flex: 0 0 6.5rem; font-weight: 500; text-transform: capitalize; }
-.citerec-app .citerec-words { flex: 1; }
-.citerec-app .citerec-seconds { flex: 0 0 4.5rem; text-align: right; font-variant-numeric: tabular-nums; }
-.citerec-app .citerec-latency { flex: 1; align-self: center; height: .55em; }
-.citerec-app .citerec-latency > span { display: block; height: 100%; min-width: 1px; border-radius: .2em;
-  background: var(--jp-brand-color1, #1976d2); }
-.citerec-app .citerec-error { margin: 0; padding: .5rem .8rem; border-left: 4px solid #c62828; border-radius: 3px;
-  background: color-mix(in srgb, #c62828 10%, transparent); font-size: 14px; }
-.citerec-app summary { cursor: pointer; width: fit-content; }
-.citerec-app summary:focus-visible, .citerec-app pre:focus-visible {
-  outline: 2px solid currentColor; outline-offset: 2px; }
-.citerec-app details > * { margin: .4rem 0; }
-.citerec-app pre { max-height: 24rem; overflow: auto; font-size: 12px; line-height: 1.4;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
-</style>"""
-
 # %% ../../nbs/92_recommend.ipynb #e01
-def _draw(inner: str) -> str: return f'<div class="citerec-app">{_STYLE}{inner}</div>'
+def _draw(inner: str) -> str: return f'<div class="citerec-app">{APP_STYLE}{inner}</div>'
 
 def _seconds(seconds: float) -> str: return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
