@@ -249,6 +249,7 @@ def _finding_options(parser: argparse.ArgumentParser) -> None:
                              "Protocol, Markdown, or a page of HTML")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
 
+# %% ../nbs/97_cli.ipynb #d02b
 def _writing_options(parser: argparse.ArgumentParser) -> None:
     "The options of an action that writes into a draft."
     parser.add_argument("drafts", nargs=1, metavar="FILE",
@@ -270,6 +271,7 @@ _ACTIONS = {  # of `citerec draft`: what its help says
     "undo": "take the last change back",
 }
 
+# %% ../nbs/97_cli.ipynb #d03b
 def _draft_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec draft`."
     parser = commands.add_parser(
@@ -292,15 +294,18 @@ def _draft_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_draft)
     return parser
 
+# %% ../nbs/97_cli.ipynb #d03c
 def _draft_details(actions: dict[str, argparse.ArgumentParser]) -> None:
     "The options that only one action has."
     cite, fill, audit = (actions[name].add_argument for name in ("cite", "fill", "audit"))
     cite("place", metavar="LINE[:COLUMN]", help="place as `check` prints it, from 1; FILE:LINE:COLUMN in a chapter")
     cite("paper", metavar="PAPER", help="id, DOI, arXiv id or link of a paper, or a key of the bibliography")
-    fill("--min-confidence", type=float, metavar="P", help="only papers with this confidence or more, 0 to 1")
+    fill("--min-confidence", type=float, default=.3, metavar="P",
+         help="only papers with this confidence or more, 0 to 1 (default: 0.3)")
     fill("--gaps", action="store_true", help="also cite in sentences that need a citation and have no slot")
     audit("--look-up", action="store_true", help="ask Crossref for entries that the corpus does not have")
-    audit("--bib", action="append", metavar="FILE", help="check this .bib file; may be given several times")
+    audit("--bib", action="append", metavar="FILE",
+          help="check this bibliography in place of the draft's own; may be given several times")
 
 # %% ../nbs/97_cli.ipynb #p16
 def make_parser() -> argparse.ArgumentParser:
@@ -568,8 +573,9 @@ def _open_draft(args: argparse.Namespace, file: str) -> Any:
     from citerec.writing.draft import Draft
     if args.action == "undo": return Draft.open(Path(file))
     from citerec.recommender import load
-    return Draft.open(Path(file), load(args.corpus, args.preset, **_asked(args)))
+    return Draft.open(Path(file), load(args.corpus, args.preset, **_asked(args)), getattr(args, "bib", None))
 
+# %% ../nbs/97_cli.ipynb #d05b
 def _report(form: str, report: Any) -> int:
     "Print a report, and say by the exit code whether something is missing."
     from citerec.llm.quoting import visible
@@ -581,14 +587,20 @@ def _report(form: str, report: Any) -> int:
         if text: print(visible(text.rstrip("\n")))
     return report.exit_code
 
+# %% ../nbs/97_cli.ipynb #d05c
+def _found(args: argparse.Namespace, file: str) -> Any:
+    "The report of one draft."
+    draft = _open_draft(args, file)
+    if args.action == "check": return draft.check()
+    if not args.look_up: return draft.audit()
+    from citerec.sources.crossref import CrossrefSource
+    return draft.audit(CrossrefSource().repair)
+
+# %% ../nbs/97_cli.ipynb #d05d
 def _find(args: argparse.Namespace) -> int:
     "Print what is found in drafts."
     from citerec.writing.remarks import Report
-    reports = []
-    for file in args.drafts:
-        draft = _open_draft(args, file)
-        if args.action == "check": reports.append(draft.check())
-        else: reports.append(draft.audit(look_up=args.look_up, bib=args.bib))
+    reports = [_found(args, file) for file in args.drafts]
     if len(reports) == 1: return _report(args.format, reports[0])
     remarks = tuple(remark for report in reports for remark in report)
     return _report(args.format, Report(remarks, f"{len(reports)} drafts"))
@@ -600,22 +612,34 @@ def _show_change(args: argparse.Namespace, change: Any, **more: Any) -> None:
                                "diff": change.diff(), **more})
     else: print(change)
 
-def _fill(args: argparse.Namespace, draft: Any) -> int:
+# %% ../nbs/97_cli.ipynb #d06b
+def _fill(args: argparse.Namespace) -> int:
     "Write the best paper into each slot; the exit code says whether all of them got one."
-    found = draft.fill(min_confidence=args.min_confidence, gaps=args.gaps)
-    best = [(place, recommendations[0]) for place, recommendations in found if recommendations]
-    change = draft.cite_all(best, command=args.cite_command, dry_run=args.dry_run)
-    _show_change(args, change, places=len(found), filled=len(best))
-    if left := len(found) - len(best): _remark(f"{left} of {len(found)} places stay open: no paper is sure enough.")
+    from citerec.writing.prose import Slot
+    draft = _open_draft(args, args.drafts[0])
+    found = [f for f in draft.fill(progress=_watched(args)) if args.gaps or isinstance(f.place, Slot)]
+    change = draft.write(found, args.min_confidence, args.cite_command, args.dry_run)
+    left = [f for f in found if not f.best or (f.best.confidence or 0) < args.min_confidence]
+    _show_change(args, change, places=len(found), left=[f.line for f in left])
+    if left: _remark(f"{len(left)} of {len(found)} places stay open: no paper is sure enough.")
     return 1 if left else 0
 
+# %% ../nbs/97_cli.ipynb #d06c
+def _cite(args: argparse.Namespace) -> int:
+    "Write one citation."
+    from citerec.writing.insertion import place_at
+    draft = _open_draft(args, args.drafts[0])
+    place = place_at(draft.manuscript, args.place)
+    _show_change(args, draft.cite(place, args.paper, args.cite_command, args.dry_run))
+    return 0
+
+# %% ../nbs/97_cli.ipynb #d06d
 def _draft(args: argparse.Namespace) -> int:
     "Check, cite in, fill or audit a draft, or take back what was written."
     if args.action in ("check", "audit"): return _find(args)
-    draft = _open_draft(args, args.drafts[0])
-    if args.action == "fill": return _fill(args, draft)
-    if args.action == "undo": print(f"took back {draft.undo()}")
-    else: _show_change(args, draft.cite(args.place, args.paper, command=args.cite_command, dry_run=args.dry_run))
+    if args.action == "fill": return _fill(args)
+    if args.action == "cite": return _cite(args)
+    print(f"took back {_open_draft(args, args.drafts[0]).undo()}")
     return 0
 
 # %% ../nbs/97_cli.ipynb #c009cc
@@ -763,7 +787,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 def main(argv: Sequence[str] | None = None,  # arguments; None: those of the process
-         ) -> int:  # exit code: 0 done, 1 nothing recommended, something damaged or missing, 2 an error to correct, 130 interrupted
+         ) -> int:  # exit code: 0 done, 1 nothing found, or something damaged or missing, 2 an error to correct, 130 interrupted
     "Run one command."
     for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows a question mark
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="replace")

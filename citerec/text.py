@@ -227,8 +227,8 @@ def _note(words: str) -> str | None:
     return _OPEN if not note[1] or _WANTS.search(note[1]) else ""
 
 # %% ../nbs/04_text.ipynb #c030s1
-_NO_KEY = re.compile(r"\s*(?:\?+|todo\W?\w*|xxx+|tbd|fixme|missing|placeholder|key|needed|\W*|cite|citation|refs?"
-                     r"|reference)\s*", re.I)
+_NO_KEY = re.compile(r"\s*(?:\?+|todo(?:[\W_]\w*|\d*)|xxx+|tbd|fixme|missing|placeholder|key|needed|\W*|cite"
+                     r"|citation|refs?|reference)\s*", re.I)
 
 def _slot(keys: Iterable[str]) -> str:
     "The marker for a citation with these keys: open where one of them is none."

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from pathlib import Path
 
 from ..data.corpus import Corpus
@@ -48,9 +49,14 @@ def _closed(text: str, at: int, end: int) -> int:
     return end
 
 # %% ../../nbs/73_audit.ipynb #c006
+@lru_cache(maxsize=8)
+def _starts(text: str) -> list[int]:
+    "Where the lines of a text begin."
+    return [0, *(m.end() for m in re.finditer("\n", text))]
+
 def _entry_range(text: str, line: int) -> Range:
     "Where an entry stands that begins on a line: to the next line that begins one."
-    starts = [0, *(m.end() for m in re.finditer("\n", text))]
+    starts = _starts(text)
     begin = starts[min(line, len(starts)) - 1]
     after = re.compile(r"\n[ \t]*(?:@\w+\s*[{(]|TY  -)").search(text, begin + 1)
     return begin, after.start() if after else len(text)
@@ -141,7 +147,7 @@ def _unused(case: Case) -> Iterator[Remark]:
         if entry.key.casefold() in used or {i.casefold() for i in _split(entry, "ids")} & used:
             used |= {key.casefold() for name in _PARENTS for key in _split(entry, name)}
     for entry in case.library.entries:
-        if not entry.key or entry.key.casefold() in used or {i.casefold() for i in _split(entry, "ids")} & used: continue
+        if not entry.key or used & {key.casefold() for key in (entry.key, *_split(entry, "ids"))}: continue
         if entry.entry.kind in ("xdata", "set", "string", "comment", "preamble"): continue
         yield _remark(case, entry, "unused", "note", f"{_called(entry)} is not cited.",
                       "Cite it, or remove the entry.")
@@ -150,8 +156,8 @@ def _split(entry: LibraryEntry, name: str) -> list[str]:
     return [key for key in re.split(r"[,\s]+", entry.entry.fields.get(name, "")) if key]
 
 # %% ../../nbs/73_audit.ipynb #c015
-_NO_AUTHOR = frozenset("""proceedings mvproceedings collection mvcollection reference periodical online misc manual software
-booklet electronic www dataset standard webpage website patent xdata set custom audio video image artwork music
+_NO_AUTHOR = frozenset("""proceedings mvproceedings collection mvcollection reference periodical online misc manual
+software booklet electronic www dataset standard webpage website patent xdata set custom audio video image artwork music
 legislation jurisdiction commentary movie""".split())  # types that may be without an author
 _NO_YEAR = _NO_AUTHOR - {"proceedings", "collection"} | {"unpublished"}
 _PEOPLE = ("author", "editor", "organization", "institution", "shortauthor", "collaboration", "translator", "editora")
@@ -168,15 +174,16 @@ def _incomplete(case: Case) -> Iterator[Remark]:
                           "Look at its braces, quotation marks and commas.")
         if entry.entry.fault or _inherits(entry) or kind in ("xdata", "set") or entry.path.suffix == ".tex": continue
         lacks = ["title"] if not entry.paper and not fields.get("maintitle") else []
-        if kind not in _NO_AUTHOR and not entry.entry.authors and not any(map(fields.get, _PEOPLE)): lacks.append("author")
+        written = entry.entry.authors or any(map(fields.get, _PEOPLE)) or entry.entry.people
+        if kind not in _NO_AUTHOR and not written: lacks.append("author")
         if kind not in _NO_YEAR and not any(map(fields.get, _DATES)): lacks.append("year")
-        if lacks: yield _remark(case, entry, "incomplete", "warning",
-                                f"{_called(entry)} has no {' and no '.join(lacks)}.", "Add what is missing.")
+        words = f"{_called(entry)} has no {' and no '.join(lacks)}."
+        if lacks: yield _remark(case, entry, "incomplete", "warning", words, "Add what is missing.")
 
 # %% ../../nbs/73_audit.ipynb #c017
 _LATER = 1  # years ahead of today that a year of publication may be
-_YEAR_WORDS = re.compile(r"press|appear|forthcoming|submitted|n\.?\s?d|date|year|review|preparation|accepted|unpublished"
-                         r"|ca?\.|\bs\.\s?a|ongoing|present|\\", re.IGNORECASE)
+_YEAR_WORDS = re.compile(r"press|appear|forthcoming|submitted|n\.?\s?d|date|year|review|preparation|accepted"
+                         r"|unpublished|ca?\.|\bs\.\s?a|ongoing|present|\\", re.IGNORECASE)
 _ARXIV = re.compile(r"(?<![\d.])(\d\d)(\d\d)\.(\d{3,6})(?!\d)")
 
 def _bad_year(text: str, today: date) -> str:
@@ -184,7 +191,8 @@ def _bad_year(text: str, today: date) -> str:
     if not text or _YEAR_WORDS.search(text): return ""
     year = clean_year(text)
     if year: return "" if year <= today.year + _LATER else f"the year {year} is yet to come"
-    return f"the year “{text}” is none" if re.search(r"\d", text) and not re.search(r"\d{3,4}\s*(?:bc|ad|ce)", text, re.I) else ""
+    if not re.search(r"\d", text) or re.search(r"\d\s*(?:bc|ad|ce)\b", text, re.IGNORECASE): return ""
+    return f"“{text}” is no year"
 
 def _bad_doi(text: str) -> str:
     "What is wrong with a DOI; \"\" where nothing is."
@@ -199,17 +207,20 @@ def _bad_arxiv(text: str, today: date) -> str:
         digits = 5 if (int(year), int(month)) >= (15, 1) else 4
         if not 1 <= int(month) <= 12 or int(year) < 7 or len(number) != digits:
             return f"arXiv has never given the id {year}{month}.{number}"
-        if (2000 + int(year), int(month)) > (today.year, today.month): return f"the arXiv id {year}{month}.{number} is yet to come"
+        if (2000 + int(year), int(month)) > (today.year, today.month):
+            return f"the arXiv id {year}{month}.{number} is yet to come"
     return ""
 
 # %% ../../nbs/73_audit.ipynb #c019
-_NAMED_ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|[\s:.]*(?:preprint|id|e-prints)?[\s:.]*(?:arxiv:)?(?:abs/)?)([\w.-]+\d)", re.IGNORECASE)
+_NAMED_ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|[\s:.]*(?:preprint|id|e-prints)?[\s:.]*(?:arxiv:)?(?:abs/)?)"
+                          r"([\w.-]+\d)", re.IGNORECASE)
+_ID = re.compile(r"\s*(?:arxiv:)?\s*\d{4}\.\d{3,6}(?:v\d+)?\s*", re.IGNORECASE)
 
 def _arxiv_of(entry: LibraryEntry) -> tuple[str, str]:
     "The field in which an arXiv id stands, and its text."
     fields = entry.entry.fields
     kind = (fields.get("archiveprefix") or fields.get("eprinttype") or "arxiv").lower()
-    if kind == "arxiv" and fields.get("eprint"): return "eprint", fields["eprint"]
+    if kind == "arxiv" and _ID.fullmatch(fields.get("eprint", "")): return "eprint", fields["eprint"]
     for name in ("journal", "volume", "url", "note"):
         if found := _NAMED_ARXIV.search(fields.get(name, "")): return name, found[1]
     return "", ""
@@ -227,15 +238,19 @@ def _said(words: str) -> str: return f"{words[:1].upper()}{words[1:]}."
 def _malformed(case: "_Near") -> Iterator[Remark]:
     "Fields that no reader can use, with the record's value where it is known."
     for entry in case.library.entries:
-        if case.corpus and entry.paper and not case.known(entry) and len(_signs(case, entry)) >= _SEVERAL: continue  # worse
-        for name, words in _faults(case, entry):
-            known = {"year": entry.record.year, "date": entry.record.year, "doi": entry.record.doi}.get(name) if entry.record else None
+        if not (faults := _faults(case, entry)): continue
+        unknown = case.corpus and entry.paper and not case.known(entry)
+        if unknown and len(_signs(case, entry)) >= _SEVERAL: continue  # a sign of something worse
+        for name, words in faults:
+            record = case.known(entry)
+            known = {"year": record.year, "date": record.year, "doi": record.doi}.get(name) if record else None
             change = (entry.entry.fields.get(name, ""), str(known)) if known else None
             yield _remark(case, entry, "field", "warning", _said(words),
                           f"Write {known}." if known else "Look it up and correct it.", name, change)
 
 # %% ../../nbs/73_audit.ipynb #c021
-_WHOLES = frozenset("proceedings mvproceedings book mvbook collection mvcollection inbook incollection periodical".split())
+_WHOLES = frozenset("""proceedings mvproceedings book mvbook collection mvcollection inbook incollection
+periodical""".split())  # types whose parts and editions share titles and identifiers
 
 def _same(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:
     "By what two entries are one paper, or share an identifier wrongly; \"\" where neither is so."
@@ -253,7 +268,8 @@ def _pairs(case: "_Near") -> Iterator[tuple[LibraryEntry, LibraryEntry]]:
         if not (paper := entry.paper): continue
         doi, arxiv = identifiers(paper)
         known = case.known(entry)
-        names = [("title", title_key(paper.title)), ("doi", doi), ("arxiv", arxiv), ("record", known and known.paper_id)]
+        names = [("title", title_key(paper.title)), ("doi", doi), ("arxiv", arxiv),
+                 ("record", known and known.paper_id)]
         earlier = {id(e): e for kind, name in names if name for e in seen[kind, name]}
         for other in earlier.values(): yield other, entry
         for kind, name in names:
@@ -268,18 +284,21 @@ def _duplicates(case: "_Near") -> Iterator[Remark]:
         first = by_key.setdefault(entry.key.casefold(), entry)
         if first is entry or not entry.key: continue
         repeated.add(id(entry))
+        fix = "Remove one of the entries." if akin(first.title, entry.title) else "Give one of them another key."
         yield _remark(case, entry, "duplicate", "error" if first.key == entry.key else "warning",
-                      f"The key {_called(entry)} is used on line {first.line} of {first.path.name}, too.",
-                      "Remove one of the entries." if akin(first.title, entry.title) else "Give one of them another key.")
+                      f"The key {_called(entry)} is used on line {first.line} of {first.path.name}, too.", fix)
     told: set[int] = set(repeated)
     for other, entry in _pairs(case):
         if id(entry) in told or not (why := _same(case, other, entry)): continue
         told.add(id(entry))
         where = f"{_called(other)} on line {other.line} of {other.path.name}"
-        if why == "paper": yield _remark(case, entry, "duplicate", "warning", f"{_called(entry)} is the same paper as {where}.",
-                                         f"Keep one of them; {_better(other, entry)} says more.")
-        else: yield _remark(case, entry, "field", "warning", f"{_called(entry)} has the {why} of {where}, with another title.",
-                            "Look up which of them it belongs to.", "doi" if why == "DOI" else _arxiv_of(entry)[0])
+        if why == "paper":
+            yield _remark(case, entry, "duplicate", "warning", f"{_called(entry)} is the same paper as {where}.",
+                          f"Keep one of them; {_better(other, entry)} says more.")
+        else:
+            words = f"{_called(entry)} has the {why} of {where}, with another title."
+            yield _remark(case, entry, "field", "warning", words, "Look up which of them it belongs to.",
+                          "doi" if why == "DOI" else _arxiv_of(entry)[0])
 
 def _better(a: LibraryEntry, b: LibraryEntry) -> str:
     "Which of two entries to keep: the published one, else the one with more fields."
@@ -296,8 +315,9 @@ def _is_preprint(entry: LibraryEntry) -> bool:
     "Whether an entry names a server for preprints, and no place of publication."
     fields, venue = entry.entry.fields, _venue(entry)
     if venue: return bool(PREPRINTS.search(venue))
-    if fields.get("publisher") and not PREPRINTS.search(fields["publisher"]) or entry.entry.kind in _WHOLES: return False
-    told = " ".join(fields.get(n, "") for n in ("publisher", "howpublished", "note", "url", "doi", "eprint", "archiveprefix"))
+    if entry.entry.kind in _WHOLES or not PREPRINTS.search(fields.get("publisher") or "arxiv"): return False
+    places = ("publisher", "howpublished", "note", "url", "doi", "eprint", "archiveprefix")
+    told = " ".join(fields.get(n, "") for n in places)
     return bool(_arxiv_of(entry)[0] or re.search(r"arxiv|biorxiv|medrxiv", told, re.IGNORECASE))
 
 def _published(case: Case) -> Iterator[Remark]:
@@ -307,21 +327,23 @@ def _published(case: Case) -> Iterator[Remark]:
         if not record or not _is_preprint(entry): continue
         doi = record.doi if record.doi and not is_preprint(record.doi) and "arxiv" not in record.doi.lower() else None
         if not published_at(record.venue) and not doi: continue
-        where = record.venue if published_at(record.venue) else "a publisher"
+        venue = record.venue if published_at(record.venue) else None
         name = next((n for n in ("booktitle", "journal", "journaltitle") if entry.entry.fields.get(n)), "")
-        year = f", {record.year}" if record.year else ""
+        year = f", {record.year}" if record.year and str(record.year) not in (record.venue or "") else ""
         link = f" DOI: {doi}." if doi else ""
-        yield _remark(case, entry, "preprint", "note", f"{_called(entry)} is cited as a preprint; it was published at {where}{year}.",
-                      f"Cite the published version.{link}", name,
-                      (entry.entry.fields[name], where) if name and published_at(record.venue) else None)
+        words = f"{_called(entry)} is cited as a preprint; it was published at {venue or 'a publisher'}{year}."
+        yield _remark(case, entry, "preprint", "note", words, f"Cite the published version.{link}", name,
+                      (entry.entry.fields[name], venue) if name and venue else None)
 
 # %% ../../nbs/73_audit.ipynb #c025
-_RETRACTED = re.compile(r"^\W*(?:retracted(?: article)?|retraction(?: notice)?|withdrawn(?: article)?)\s*[:\-\u2013\u2014\]]", re.IGNORECASE)
+_RETRACTED = re.compile(r"^\W*(?:retracted(?: article)?|retraction(?: notice)?|withdrawn(?: article)?)"
+                        r"\s*[:\-\u2013\u2014\]]", re.IGNORECASE)
 
 def retracted(paper: Paper,
               ) -> bool:
     "Whether a record says that its paper was retracted."
-    return bool(_RETRACTED.match(paper.title)) or any(c.lower() in ("retracted", "retracted publication") for c in paper.concepts)
+    concepts = {c.lower() for c in paper.concepts}
+    return bool(_RETRACTED.match(paper.title)) or bool(concepts & {"retracted", "retracted publication"})
 
 def _retractions(case: "_Near") -> Iterator[Remark]:
     "Entries of retracted papers."
@@ -338,8 +360,8 @@ _RARER = 10  # times as many papers have a word of the entry as have the record'
 def _record_slips(case: Case, ours: Paper, theirs: Paper) -> bool:
     "Whether it is rather the record's title that has the slip."
     if not case.corpus: return False
-    def common(words: Sequence[str]) -> int:
-        return min((case.corpus.lexical.frequencies.get(s, 0) for w in words for s in stems(w)), default=0)
+    known = case.corpus.lexical.frequencies
+    def common(words: Sequence[str]) -> int: return min((known.get(s, 0) for w in words for s in stems(w)), default=0)
     mine, other = changed_words(ours.title, theirs.title)
     slips = len(mine) == len(other) and all(map(is_slip, mine, other))
     return slips and common(mine) > _RARER * (common(other) + 1)
@@ -355,17 +377,24 @@ def _differing(case: "_Near") -> Iterator[Remark]:
             if d.field == "title" and _record_slips(case, own, record): continue
             name = d.field if d.field != "venue" else "booktitle" if entry.entry.fields.get("booktitle") else "journal"
             if name == "year" and not entry.entry.fields.get("year"): name = "date"
+            change = entry.entry.fields.get(name, d.ours), d.theirs
             yield _remark(case, entry, "field", "warning", f"In {_called(entry)}, {d.words}, as the corpus has it.",
-                          f"Check it; the record has: {d.theirs}.", name, (entry.entry.fields.get(name, d.ours), d.theirs))
+                          f"Check it; the record has: {d.theirs}.", name, change)
         for kind, ours, theirs in zip(("DOI", "arXiv id"), identifiers(entry.paper), identifiers(record), strict=True):
             if not ours or not theirs or ours == theirs or not (other := _other_owner(case, ours, record)): continue
             name = "doi" if kind == "DOI" else _arxiv_of(entry)[0]
-            yield _remark(case, entry, "field", "warning", f"In {_called(entry)}, the {kind} is that of “{other.title}”.",
-                          f"Write {theirs}.", name, (entry.entry.fields.get(name, ours), theirs))
+            words = f"In {_called(entry)}, the {kind} is that of “{other.title}”."
+            yield _remark(case, entry, "field", "warning", words, f"Write {theirs}.", name,
+                          (entry.entry.fields.get(name, ours), theirs))
+
+@remembered(4096)
+def _owners(corpus: Corpus, name: str) -> list[Paper]:
+    "The papers of a corpus with an identifier."
+    return corpus.papers(corpus.store.find(name))
 
 def _other_owner(case: Case, name: str, paper: Paper) -> Paper | None:
     "A paper of the corpus that has an identifier, and another title than the paper that is meant."
-    found = case.corpus.papers(case.corpus.store.find(name)) if case.corpus else []
+    found = _owners(case.corpus, name) if case.corpus else []
     return next((other for other in found if not akin(other.title, paper.title)), None)
 
 # %% ../../nbs/73_audit.ipynb #c028
@@ -383,7 +412,7 @@ def _heads(title: str) -> list[str]:
     return [head for head in re.split(r"[:?.\u2013\u2014]\s", title)[:1] if head != title]
 
 def _slipped(ours: Paper, theirs: Paper) -> bool:
-    "Whether a record with nearly the same title is the same paper: by its authors, and where a word is another, by all."
+    "Whether a record with nearly the same title is the same paper: by its authors; by all, where a word is another."
     if not _share_somebody(ours.authors, theirs.authors): return False
     if title_key(ours.title) == title_key(theirs.title): return tells(title_key(ours.title))
     if not ours.year or not theirs.year or abs(ours.year - theirs.year) > _APART: return False
@@ -393,6 +422,7 @@ def _slipped(ours: Paper, theirs: Paper) -> bool:
     exact = not any(exchanged(ours.authors, theirs.authors)) and one_person(ours.authors[0], theirs.authors[0])
     return exact and len(theirs.title.split()) >= _LONG_TITLE and not contradict(ours.venue or "", theirs.venue or "")
 
+# %% ../../nbs/73_audit.ipynb #c028b
 @remembered(1)
 def _titles(corpus: Corpus) -> list[str]:
     "The titles of a corpus by row."
@@ -433,7 +463,7 @@ class _Near(Case):
         return entry.record or next(iter(self.twins(entry)), None)
 
 # %% ../../nbs/73_audit.ipynb #c030
-_REGISTERED = frozenset("article inproceedings conference incollection inbook misc preprint unpublished".split()) - {"misc", "unpublished"}
+_REGISTERED = frozenset("article inproceedings conference incollection inbook preprint".split())
 KNOWN_SHARE = .75  # share of a library that the corpus has, from which on the rest stands out
 
 def _may_be_registered(entry: LibraryEntry) -> bool:
@@ -454,7 +484,8 @@ def _signs(case: "_Near", entry: LibraryEntry) -> list[str]:
     if _backwards(entry.entry.fields.get("pages", "")): signs.append("its pages run backwards")
     year, (_, arxiv) = entry.paper.year, _arxiv_of(entry)
     posted = _ARXIV.search(arxiv)
-    if year and posted and 2000 + int(posted[1]) - year > _SLOW: signs.append("its arXiv id is years younger than its year")
+    if year and posted and 2000 + int(posted[1]) - year > _SLOW: signs.append("its arXiv id is younger than its year")
+    if not signs: return signs  # an identifier alone may as well be wrong in the corpus
     others = (_other_owner(case, name, entry.paper) for name in identifiers(entry.paper) if name)
     if other := next(filter(None, others), None): signs.append(f"its identifier belongs to “{other.title}”")
     return signs
@@ -494,14 +525,15 @@ def _strange(case: "_Near") -> Iterator[Remark]:
     for entry in entries:
         if case.known(entry) or not case.corpus and not case.look_up: continue
         if chimera := _chimera(case, entry):
+            by = ", ".join(chimera.authors[:2])
             yield _remark(case, entry, "suspicious", "warning",
-                          f"{_called(entry)} has the title of a paper by {', '.join(chimera.authors[:2])}, and none of its authors.",
-                          f"Check it; the record has: {' and '.join(chimera.authors)}, {chimera.year or 'no year'}.", "author")
-            continue
-        yield from _unknown(case, entry, stands_out)
+                          f"{_called(entry)} has the title of a paper by {by}, and none of its authors.",
+                          f"Check it; the record has: {' and '.join(chimera.authors)}, {chimera.year}.", "author")
+        else: yield from _unknown(case, entry, stands_out)
 
 # %% ../../nbs/73_audit.ipynb #c033
 _SEVERAL = 2  # signs that make an entry suspicious
+_LOOK = "Look for the paper before you cite it."
 
 def _unknown(case: "_Near", entry: LibraryEntry, stands_out: bool) -> Iterator[Remark]:
     "A remark on an entry that the corpus does not have, where there is reason for one."
@@ -509,14 +541,15 @@ def _unknown(case: "_Near", entry: LibraryEntry, stands_out: bool) -> Iterator[R
     found, why = _asked(case, entry) if asked else (None, "")
     if found: return
     unknown = [why] if why else []
-    if case.corpus and stands_out and _may_be_registered(entry): unknown.append("the corpus has most of your entries, but not this one")
+    if case.corpus and stands_out and _may_be_registered(entry):
+        unknown.append("the corpus has most of your entries, but not this one")
     reasons = [*signs, *unknown]
     if len(signs) >= _SEVERAL or signs and unknown:
-        yield _remark(case, entry, "suspicious", "warning", f"{_called(entry)} is suspicious: {'; '.join(reasons)}.",
-                      "Look for the paper before you cite it.", "title")
+        words = f"{_called(entry)} is suspicious: {'; '.join(reasons)}."
+        yield _remark(case, entry, "suspicious", "warning", words, _LOOK, "title")
     elif unknown:
-        yield _remark(case, entry, "unconfirmed", "note", f"{_called(entry)} cannot be confirmed: {'; '.join(unknown)}.",
-                      "Look for the paper before you cite it.", "title")
+        words = f"{_called(entry)} cannot be confirmed: {'; '.join(unknown)}."
+        yield _remark(case, entry, "unconfirmed", "note", words, _LOOK, "title")
 
 # %% ../../nbs/73_audit.ipynb #c035
 LEAST_FIT = .01  # confidence below which a citation is worth another look
@@ -534,21 +567,24 @@ def _misfits(case: Case) -> Iterator[Remark]:
         for (key, entry), confidence in zip(found.items(), confidences, strict=True):
             if confidence >= LEAST_FIT: continue
             span = citation.key_spans[citation.keys.index(key)]
-            yield Remark(*_at_key(case, span), "misfit", "note",
-                         one_line(f"“{entry.title}” does not seem to fit this sentence ({100 * confidence:.1f} %)."),
-                         "Read the sentence again with the paper's abstract.")
+            words = one_line(f"“{entry.title}” does not seem to fit this sentence ({100 * confidence:.1f} %).")
+            yield Remark(*_at_key(case, span), "misfit", "note", words, "Read the sentence again with the abstract.")
 
 # %% ../../nbs/73_audit.ipynb #c037
-CHECKS = (_missing, _unused, _incomplete, _malformed, _duplicates, _published, _differing, _retractions, _strange, _misfits)
+CHECKS = (_missing, _unused, _incomplete, _malformed, _duplicates, _published, _differing, _retractions, _strange,
+          _misfits)
 
 def _said_once(case: Case) -> Iterator[Remark]:
     "What the audit could not look at."
     path = next((f.path for f in case.library.files), Path("text"))
     unread = [n for n in case.manuscript.notes if n.startswith("The bibliography")] if case.manuscript else []
-    for note in unread: yield Remark(case.manuscript.path or path, 1, 1, 1, 2, "missing", "error", one_line(note),
-                                     "Its keys are not looked for; put the file where the draft names it.")
-    if not case.corpus: yield Remark(path, 1, 1, 1, 2, "unconfirmed", "note", "No entry was compared with a record.",
-                                     "Name a corpus, and differences and preprints are found, too.")
+    draft = case.manuscript.path if case.manuscript else None
+    for note in unread:
+        yield Remark(draft or path, 1, 1, 1, 2, "missing", "error", one_line(note),
+                     "Its keys are not looked for; put the file where the draft names it.")
+    if not case.corpus:
+        yield Remark(path, 1, 1, 1, 2, "unconfirmed", "note", "No entry was compared with a record.",
+                     "Name a corpus, and differences and preprints are found, too.")
 
 def audit(manuscript: Manuscript | None,  # a draft; None: the bibliography alone
           library: Library,  # read with the corpus

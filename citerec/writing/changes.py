@@ -35,6 +35,7 @@ class Edit:
     end: int  # first offset after the range; the same as `start`: an insertion
     new: str
 
+# %% ../../nbs/64_changes.ipynb #c005_b
 def edited(text: str,
            edits: Iterable[Edit],  # of this text; they may not overlap
            ) -> str:
@@ -53,6 +54,7 @@ def _same(a: Sequence[str], b: Sequence[str]) -> int:
     "How many lines are equal at the beginning."
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
+# %% ../../nbs/64_changes.ipynb #c008_b
 def _hunks(a: list[str], b: list[str]) -> Iterable[list[tuple[str, int, int, int, int]]]:
     "What differs between two texts, in groups: equal, replace, delete or insert, and the lines of both."
     head = _same(a, b)
@@ -66,6 +68,7 @@ def _hunks(a: list[str], b: list[str]) -> Iterable[list[tuple[str, int, int, int
 
 def _range(start: int, end: int) -> str: return f"{start + (end > start)},{end - start}"
 
+# %% ../../nbs/64_changes.ipynb #c008_c
 def _diff(name: str, before: str | None, after: str) -> str:
     "What changes in a file, as a unified diff; `before` None: the file is new."
     a, b = ([line for line in re.split(r"(?<=\n)", text) if line] for text in (before or "", after))
@@ -112,6 +115,7 @@ class _Write:
 
 def _current(path: Path) -> bytes | None: return path.read_bytes() if path.exists() else None
 
+# %% ../../nbs/64_changes.ipynb #c020_b
 def _write(file: Any, after: bytes) -> _Write:
     "A file's old and new bytes. Raises `InputError` where it may not be written."
     path = file.path.resolve()
@@ -147,6 +151,7 @@ def _relative(path: Path, folder: Path) -> str:
     try: return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError: return path.as_posix()  # on another drive
 
+# %% ../../nbs/64_changes.ipynb #c026_b
 def _keep(record: Path, title: str, writes: Sequence[_Write], folder: Path, draft: Path) -> None:
     "Write the record of a change that is about to be made."
     files = [{"path": _relative(w.path, folder), "before": None if w.before is None else _sha256(w.before),
@@ -160,6 +165,7 @@ def _note(record: Path, journal: dict[str, Any]) -> None:
     "Write the journal of a change."
     write_atomically(record / _JOURNAL, lambda f: f.write(json.dumps(journal, indent=1).encode()))
 
+# %% ../../nbs/64_changes.ipynb #c026_c
 def _journal(record: Path) -> dict[str, Any]:
     "The journal of a change; empty where it is gone, as it goes last when a record is removed."
     try: return json.loads((record / _JOURNAL).read_bytes())
@@ -177,6 +183,7 @@ def _restore(record: Path, n: int, path: Path, file: dict[str, Any]) -> None:
     if _sha256(content) != file["before"]: raise OSError(f"the copy in {record} is damaged")
     _write_all([_Write(path, None, content, file["mode"])])
 
+# %% ../../nbs/64_changes.ipynb #c029_b
 def _states(journal: dict[str, Any], folder: Path) -> list[tuple[Path, str]]:
     "The files of a change, each with `before`, `after` or `other`."
     def state(file: dict[str, Any]) -> tuple[Path, str]:
@@ -186,6 +193,7 @@ def _states(journal: dict[str, Any], folder: Path) -> list[tuple[Path, str]]:
         return path, next((name for name in ("before", "after") if file[name] == found), "other")
     return [state(file) for file in journal["files"]]
 
+# %% ../../nbs/64_changes.ipynb #c029_c
 def _settle(record: Path, folder: Path, back: bool = False) -> None:
     "Bring an open change to one side; with `back`, to the old one."
     journal = _journal(record)
@@ -215,6 +223,7 @@ def _alone(folder: Path) -> Iterator[Path]:
         raise InputError(f"{folder} cannot be written ({e.strerror or e}).",
                          "Check the permissions and the space on the disk; the draft is as it was.") from None
 
+# %% ../../nbs/64_changes.ipynb #c032_b
 def recover(folder: Path,  # of a draft
             ) -> bool:  # whether there was something to do
     "Bring a change that was interrupted to one side: all files old, or all files new."
@@ -281,6 +290,7 @@ def _touched(journal: dict[str, Any]) -> list[str]:
     "The draft of a change, and the files that it wrote."
     return [journal["draft"], *(file["path"] for file in journal["files"])]
 
+# %% ../../nbs/64_changes.ipynb #c039_b
 def undo(where: str | Path,  # a draft, or its folder
          ) -> str:  # what was taken back, in words
     "Take the last change back. Raises `InputError` where a file has changed since."

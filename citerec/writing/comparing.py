@@ -52,8 +52,8 @@ def changed_words(ours: str,  # a title
     return tuple(only_a), tuple(only_b)
 
 # %% ../../nbs/68_comparing.ipynb #c009
-_PARTS = re.compile(r"\d|^(?:ii|iii|iv|v|vi|part|first|second|third|one|two|three|reply|comment|response|towards?|not|no"
-                    r"|non|without|revisited|extended|improved|survey|review|tutorial|corrigendum|erratum)$")
+_PARTS = re.compile(r"\d|^(?:ii|iii|iv|v|vi|part|first|second|third|one|two|three|reply|comment|response|towards?|not"
+                    r"|no|non|without|revisited|extended|improved|survey|review|tutorial|corrigendum|erratum)$")
 _NEARLY = .8  # least share of letters in common, for nearly equal titles
 _FEW = 4  # words of the shorter title, at least, for nearly equal titles
 _SHARE_CHANGED = 4  # of so many words, one may be another
@@ -64,6 +64,7 @@ def nearly_equal(ours: str,  # a title
     "Whether two titles are the same but for a slip: they agree, or most of their letters do."
     a, b = _words(ours), _words(theirs)
     if "".join(a) == "".join(b): return True
+    if 2 * len({*a} & {*b}) < min(len(a), len(b)): return False  # most pairs end here
     changed = changed_words(ours, theirs)
     if min(len(a), len(b)) < _FEW or any(_PARTS.search(w) for words in changed for w in words): return False
     if max(map(len, changed)) > max(1, len(a) // _SHARE_CHANGED): return False
@@ -71,14 +72,15 @@ def nearly_equal(ours: str,  # a title
     return matcher.quick_ratio() >= _NEARLY and matcher.ratio() >= _NEARLY
 
 # %% ../../nbs/68_comparing.ipynb #c012
-_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i", "ß": "ss", "þ": "th"})
+_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i", "ß": "ss",
+                          "þ": "th"})
 _NO_NAMES = frozenset("jr sr ii iii iv van von der den de la le du di da dos del al bin ibn".split())
 
 @lru_cache(maxsize=4096)
 def _name_words(name: str) -> frozenset[str]:
     "The words of a name that may be its surname."
     plain = unicodedata.normalize("NFKD", name.casefold().translate(_LETTERS))
-    plain = "".join(c for c in plain if not unicodedata.combining(c)).replace("'", "").replace("’", "").replace("`", "")
+    plain = re.sub("['’`]", "", "".join(c for c in plain if not unicodedata.combining(c)))
     plain = re.sub(r"(?<=[ao])e(?=[^\W\d_])|(?<=u)e(?=[^\W\d_])", "", plain)
     return frozenset(w for w in re.findall(r"[^\W\d_]+", plain) if len(w) > 1 and w not in _NO_NAMES)
 
@@ -98,8 +100,8 @@ def one_person(a: str, b: str) -> bool:
     return bool(known) or is_slip(first, second) or bool(_joined(a) & _joined(b))
 
 # %% ../../nbs/68_comparing.ipynb #c015
-_GROUP = re.compile(r"\b(?:team|group|consortium|collaboration|openai|google|deepmind|meta|microsoft|nvidia|anthropic|inc"
-                    r"|lab|labs|university|institute|association|foundation|committee|organi[sz]ation|community"
+_GROUP = re.compile(r"\b(?:team|group|consortium|collaboration|openai|google|deepmind|meta|microsoft|nvidia|anthropic"
+                    r"|inc|lab|labs|university|institute|association|foundation|committee|organi[sz]ation|community"
                     r"|developers|contributors|project)\b", re.IGNORECASE)
 _UNSURE = re.compile(r"[^\w\s.,'’`()-]|\bet al\b|\band\b|\d", re.IGNORECASE)
 _OTHERS = re.compile(r"\W*(?:et al|others)\b", re.IGNORECASE)
@@ -113,52 +115,102 @@ def _left(names: Sequence[str], others: Sequence[str]) -> list[str]:
         return any(one_person(name, o) for o in others) or any(b in r for b in bare for r in run)
     return [n for n in names if not known(n)]
 
+_MANY = 12  # authors; longer lists change from version to version
+
+def _given(name: str) -> str:
+    "A given name that is written out; \"\" where it is not."
+    first = (name.partition(",")[2] or name).split()
+    return first[0].casefold() if first and len(first[0].strip(".")) > 1 else ""
+
 def exchanged(ours: Sequence[str],  # authors of an entry
               theirs: Sequence[str],  # authors in the record
               ) -> tuple[list[str], list[str]]:  # those that only one of the lists has; empty where that is no fault
-    "Authors in whose place the record has others."
+    "Authors in whose place the record has others; somebody with the same given name may have another surname now."
     ours, listed = ([n for n in names if _name_words(n) and not _OTHERS.match(n)] for names in (ours, theirs))
     if not ours or not listed or any(_GROUP.search(n) or _UNSURE.search(n) for n in (*ours, *listed)): return [], []
     cut = len(listed) < len(theirs)  # authors are named in order, so the first of ours have to be there
+    if max(len(ours), len(listed)) > _MANY: return [], []
     only_ours = _left(ours[: len(listed)] if cut else ours, listed)
     only_theirs = _left(listed[: len(ours)] if cut else listed, ours)
+    if {_given(n) for n in only_ours} == {_given(n) for n in only_theirs} - {""}: return [], []  # another surname
     return (only_ours, only_theirs) if only_ours and only_theirs else ([], [])
 
 # %% ../../nbs/68_comparing.ipynb #c018
 CONFERENCES = {
-    "NeurIPS": r"neurips|\bnips\b|neural inf\w*\.? process\w*", "ICLR": r"\biclr\b|learning representations",
-    "ICML": r"\bicml\b|(?<!asian )conf\w*\.? on machine learning(?! and)", "AISTATS": r"aistats|artificial intelligence and stat",
-    "COLT": r"\bcolt\b|learning theory", "UAI": r"\buai\b|uncertainty in artificial", "ACML": r"\bacml\b|asian conference on machine",
-    "AAAI": r"\baaai\b", "IJCAI": r"\bijcai\b|joint conferences? on artificial", "KDD": r"\bkdd\b|knowledge discovery (?:and|&) data mining",
-    "CVPR": r"\bcvpr\b|computer vision and pattern", "ICCV": r"\biccv\b|(?<!european )(?<!asian )(?<!winter )conference on computer vision(?! and)",
-    "ECCV": r"\beccv\b|european conference on computer vision", "WACV": r"\bwacv\b|applications of computer vision",
-    "BMVC": r"\bbmvc\b|british machine vision", "EMNLP": r"\bemnlp\b|empirical methods in nat", "CoNLL": r"\bconll\b|natural language learning",
-    "NAACL": r"\bnaacl\b|north american (?:chapter|association)", "EACL": r"\beacl\b|european chapter",
-    "ACL": r"(?<!north american chapter of the )(?<!european chapter of the )(?:\bacl\b|meeting of the association for comp)",
-    "COLING": r"\bcoling\b|conference on computational linguistics", "LREC": r"\blrec\b|language resources and eval",
-    "Interspeech": r"interspeech", "ICASSP": r"\bicassp\b|acoustics,? speech", "SIGIR": r"\bsigir\b", "WSDM": r"\bwsdm\b|web search and data",
-    "CIKM": r"\bcikm\b|information and knowledge manag", "WWW": r"\bwww\b|world wide web|web conference", "CHI": r"\bchi\b|human factors in comp",
-    "ICRA": r"\bicra\b|conference on robotics and automation", "IROS": r"\biros\b|intelligent robots and", "CoRL": r"\bcorl\b|conference on robot learning",
-    "RSS": r"robotics: science", "ICDM": r"\bicdm\b|conference on data mining", "STOC": r"\bstoc\b|theory of computing",
-    "SIGGRAPH": r"siggraph", "CCS": r"\bccs\b|computer and communications security", "RecSys": r"\brecsys\b|recommender systems"}
+    "NeurIPS": r"neurips|\bnips\b|neural inf\w*\.? process\w*",
+    "ICLR": r"\biclr\b|learning representations",
+    "ICML": r"\bicml\b|(?<!asian )conf\w*\.? on machine learning(?! and)",
+    "AISTATS": r"aistats|artificial intelligence and stat",
+    "COLT": r"\bcolt\b|learning theory",
+    "UAI": r"\buai\b|uncertainty in artificial",
+    "ACML": r"\bacml\b|asian conference on machine",
+    "AAAI": r"\baaai\b",
+    "IJCAI": r"\bijcai\b|joint conferences? on artificial",
+    "KDD": r"\bkdd\b|knowledge discovery (?:and|&) data mining",
+    "CVPR": r"\bcvpr\b|computer vision and pattern",
+    "ICCV": r"\biccv\b|(?<!european )(?<!asian )(?<!winter )conference on computer vision(?! and)",
+    "ECCV": r"\beccv\b|european conference on computer vision",
+    "WACV": r"\bwacv\b|applications of computer vision",
+    "BMVC": r"\bbmvc\b|british machine vision",
+    "EMNLP": r"\bemnlp\b|empirical methods in nat",
+    "CoNLL": r"\bconll\b|natural language learning",
+    "NAACL": r"\bnaacl\b|north american (?:chapter|association)",
+    "EACL": r"\beacl\b|european chapter",
+    "ACL": r"(?<!chapter of the )(?:\bacl\b|meeting of the association for comp)",
+    "COLING": r"\bcoling\b|conference on computational linguistics",
+    "LREC": r"\blrec\b|language resources and eval",
+    "Interspeech": r"interspeech",
+    "ICASSP": r"\bicassp\b|acoustics,? speech",
+    "SIGIR": r"\bsigir\b",
+    "WSDM": r"\bwsdm\b|web search and data",
+    "CIKM": r"\bcikm\b|information and knowledge manag",
+    "WWW": r"\bwww\b|world wide web|web conference",
+    "CHI": r"\bchi\b|human factors in comp",
+    "ICRA": r"\bicra\b|conference on robotics and automation",
+    "IROS": r"\biros\b|intelligent robots and",
+    "CoRL": r"\bcorl\b|conference on robot learning",
+    "RSS": r"robotics: science",
+    "ICDM": r"\bicdm\b|conference on data mining",
+    "STOC": r"\bstoc\b|theory of computing",
+    "SIGGRAPH": r"siggraph",
+    "CCS": r"\bccs\b|computer and communications security",
+    "RecSys": r"\brecsys\b|recommender systems",
+}
 
 # %% ../../nbs/68_comparing.ipynb #c019
 JOURNALS = {
-    "JMLR": r"\bjmlr\b|journal of machine learning res", "TMLR": r"\btmlr\b|transactions on machine learning res",
-    "TPAMI": r"pami\b|pattern analysis and machine", "IJCV": r"\bijcv\b|journal of computer vision", "TACL": r"\btacl\b|transactions of the association",
-    "Computational Linguistics": r"^computational linguistics|\d computational linguistics$", "JAIR": r"\bjair\b|journal of artificial intelligence res",
-    "Machine Learning": r"^(?:the )?machine learning(?: journal)?$", "Nature": r"^nature$", "Science": r"^science$", "PNAS": r"\bpnas\b|national academy",
-    "Neural Computation": r"^neural comput(?:ation|\.)?$", "Neural Networks": r"^neural networks$", "Artificial Intelligence": r"^artificial intelligence$",
-    "Neurocomputing": r"^neurocomputing$", "Proceedings of the IEEE": r"^(?:proceedings|proc\.?) of the ieee$",
-    "Communications of the ACM": r"communications of the acm|\bcacm\b|commun\. acm", "Annals of Statistics": r"annals of statistics",
-    "Biometrika": r"^biometrika$", "JASA": r"american statistical association|\bjasa\b", "Bioinformatics": r"^bioinformatics$",
-    "PLoS ONE": r"plos ?one", "IEEE Access": r"ieee access", "TNNLS": r"\btnnls\b|neural networks and learning systems",
-    "IEEE Transactions on Neural Networks": r"transactions on neural networks$", "Pattern Recognition": r"^pattern recognition$"}
-PREPRINTS = re.compile(r"arxiv|\bcorr\b|bio-?rxiv|med-?rxiv|preprint|ssrn|e-?prints?\b|^abs/|openreview|research square|psyarxiv",
-                       re.IGNORECASE)
-_SIDE = re.compile(r"workshop|findings|demonstration|tutorial|companion|adjunct|extended abstracts|doctoral|\btrack\b|challenge"
-                   r"|symposium on|student|satellite|@|series|lecture notes|technical report|blog|thesis|dissertation|oral|poster"
-                   r"|submission|submitted|under review|to appear|anthology", re.IGNORECASE)
+    "JMLR": r"\bjmlr\b|journal of machine learning res",
+    "TMLR": r"\btmlr\b|transactions on machine learning res",
+    "TPAMI": r"pami\b|pattern analysis and machine",
+    "IJCV": r"\bijcv\b|journal of computer vision",
+    "TACL": r"\btacl\b|transactions of the association",
+    "Computational Linguistics": r"^computational linguistics|\d computational linguistics$",
+    "JAIR": r"\bjair\b|journal of artificial intelligence res",
+    "Machine Learning": r"^(?:the )?machine learning(?: journal)?$",
+    "Nature": r"^nature$",
+    "Science": r"^science$",
+    "PNAS": r"\bpnas\b|national academy",
+    "Neural Computation": r"^neural comput(?:ation|\.)?$",
+    "Neural Networks": r"^neural networks$",
+    "Artificial Intelligence": r"^artificial intelligence$",
+    "Neurocomputing": r"^neurocomputing$",
+    "Proceedings of the IEEE": r"^(?:proceedings|proc\.?) of the ieee$",
+    "Communications of the ACM": r"communications of the acm|\bcacm\b|commun\. acm",
+    "Annals of Statistics": r"annals of statistics",
+    "Biometrika": r"^biometrika$",
+    "JASA": r"american statistical association|\bjasa\b",
+    "Bioinformatics": r"^bioinformatics$",
+    "PLoS ONE": r"plos ?one",
+    "IEEE Access": r"ieee access",
+    "TNNLS": r"\btnnls\b|neural networks and learning systems",
+    "IEEE Transactions on Neural Networks": r"transactions on neural networks$",
+    "Pattern Recognition": r"^pattern recognition$",
+}
+PREPRINTS = re.compile(r"arxiv|\bcorr\b|bio-?rxiv|med-?rxiv|preprint|ssrn|e-?prints?\b|^abs/|openreview"
+                       r"|research square|psyarxiv", re.IGNORECASE)
+_SIDE = re.compile(r"workshop|findings|demonstration|tutorial|companion|adjunct|extended abstracts|doctoral|\btrack\b"
+                   r"|challenge|symposium on|student|satellite|@|series|lecture notes|technical report|blog|thesis"
+                   r"|dissertation|oral|poster|submission|submitted|under review|to appear|anthology", re.IGNORECASE)
 
 # %% ../../nbs/68_comparing.ipynb #c020
 @lru_cache(maxsize=4096)
@@ -168,7 +220,7 @@ def venues_of(text: str,  # a venue, as an entry or a record has it
     plain = re.sub(r"[{}\\\"]|\b(?:19|20)\d\d\b|'\d\d\b", " ", text.casefold())
     plain = " ".join(re.sub(r"[&]", " and ", plain).split()).strip(" .,")
     if _SIDE.search(text) or PREPRINTS.search(text): return frozenset()
-    return frozenset(n for table in (CONFERENCES, JOURNALS) for n, pattern in table.items() if re.search(pattern, plain))
+    return frozenset(n for n, pattern in (CONFERENCES | JOURNALS).items() if re.search(pattern, plain))
 
 def contradict(ours: str,  # the venue of an entry
                theirs: str,  # the venue in the record
@@ -183,13 +235,13 @@ def published_at(venue: str | None,  # of a record
                  ) -> bool:
     "Whether a venue is one where papers are published, and no server for preprints or page of the net."
     if not venue or PREPRINTS.search(venue) or _SIDE.search(venue): return False
-    return bool(venues_of(venue)) or bool(re.search(r"\b(?:journal|transactions|proceedings|conference|annals|letters|review)\b",
-                                                    venue, re.IGNORECASE))
+    names = r"\b(?:journal|transactions|proceedings|conference|annals|letters|review)\b"
+    return bool(venues_of(venue) or re.search(names, venue, re.IGNORECASE))
 
 # %% ../../nbs/68_comparing.ipynb #c025
 _YEARS, _YEARS_THERE = 3, 2  # least difference of a fault; where both name one venue
-_ANYWHERE = frozenset("""proceedings journal transactions conference international annual meeting advances systems science
-research letters association society ieee workshop review""".split())
+_ANYWHERE = frozenset("""proceedings journal transactions conference international annual meeting advances systems
+science research letters association society ieee workshop review""".split())
 
 def same_venue(ours: str, theirs: str) -> bool:
     "Whether two venues may be one: both known and the same, or with a telling word in common."
@@ -219,6 +271,11 @@ class Difference:
 def _listed(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (" and others" if len(names) > most else "")
 
+def _other_version(ours: Paper, theirs: Paper, exchanged: Sequence[str]) -> bool:
+    "Whether one record is of a preprint and the other is not, so that a few authors may have come or gone."
+    preprints = [not p.venue or bool(PREPRINTS.search(p.venue)) for p in (ours, theirs)]
+    return preprints[0] != preprints[1] and 2 * len(exchanged) <= len(ours.authors)
+
 def differences(ours: Paper,
                 theirs: Paper,  # the record of the same paper
                 ) -> list[Difference]:
@@ -226,13 +283,15 @@ def differences(ours: Paper,
     found: list[Difference] = []
     changed = changed_words(ours.title, theirs.title)
     if any(changed) and nearly_equal(ours.title, theirs.title):  # a preprint may have had another title
-        only_ours, only_theirs = (" ".join(words) or "nothing" for words in changed)
-        found.append(Difference("title", ours.title, theirs.title, f"the title has “{only_ours}” for “{only_theirs}”"))
-    mine, others = exchanged(ours.authors, theirs.authors)
-    if mine: found.append(Difference("author", " and ".join(ours.authors), " and ".join(theirs.authors),
-                                     f"the authors are {_listed(theirs.authors)}; {_listed(mine)} is not among them"))
+        words = " for ".join(f"“{' '.join(words)}”" if words else "nothing" for words in changed)
+        found.append(Difference("title", ours.title, theirs.title, f"the title has {words}"))
+    mine, _ = exchanged(ours.authors, theirs.authors)
+    if mine and not _other_version(ours, theirs, mine):
+        words = f"the authors are {_listed(theirs.authors)}; not among them: {_listed(mine)}"
+        found.append(Difference("author", " and ".join(ours.authors), " and ".join(theirs.authors), words))
     if year_differs(ours, theirs):
-        found.append(Difference("year", str(ours.year), str(theirs.year), f"the year is {theirs.year}, not {ours.year}"))
+        words = f"the year is {theirs.year}, not {ours.year}"
+        found.append(Difference("year", str(ours.year), str(theirs.year), words))
     if contradict(ours.venue or "", theirs.venue or ""):
         found.append(Difference("venue", ours.venue or "", theirs.venue or "", f"it appeared at {theirs.venue}"))
     return found

@@ -74,13 +74,15 @@ def text_for(manuscript: Manuscript,
     return f"{sentence_at(manuscript, place).previous} {_asked(manuscript, place)}".strip()
 
 # %% ../../nbs/75_draft.ipynb #d10
-_SLOPE, _OWN, _SHIFT = .757, 1.885, -1.55  # of the log odds, for a paper of the own bibliography, for every paper
+_SLOPE, _SHIFT, _SHIFT_PER = .822, -.211, -.288  # of the log odds; of every paper; the same per log of the length
+_OWN, _OWN_PER = .162, .411  # of a paper of the own bibliography; the same per log of the length
 _LEAST = .003  # confidence whose log odds are still used
 
-def _within_draft(confidence: float, own: bool) -> float:
-    "The confidence of a paper where the draft's own bibliography is known."
-    p = min(max(confidence, _LEAST), 1 - _LEAST)
-    return 1 / (1 + math.exp(-(_SLOPE * math.log(p / (1 - p)) + _OWN * own + _SHIFT)))
+def _within_draft(confidence: float, own: bool, length: int) -> float:
+    "The confidence of a paper where a draft's own bibliography, of so many papers, is known."
+    p, log = min(max(confidence, _LEAST), 1 - _LEAST), math.log(length)
+    odds = _SLOPE * math.log(p / (1 - p)) + _SHIFT + _SHIFT_PER * log + own * (_OWN + _OWN_PER * log)
+    return 1 / (1 + math.exp(-odds))
 
 def preferred(recommendations: Sequence[Recommendation],  # best first
               keys: dict[str, str],  # paper id -> citation key, of the own bibliography; empty: there is none
@@ -88,8 +90,8 @@ def preferred(recommendations: Sequence[Recommendation],  # best first
     "Prefer the papers of the own bibliography where they fit."
     if not keys: return list(recommendations)
     def placed(r: Recommendation) -> Recommendation:
-        confidence = None if r.confidence is None else _within_draft(r.confidence, r.paper_id in keys)
-        return r.model_copy(update={"yours": keys.get(r.paper_id, ""), "confidence": confidence})
+        sure = None if r.confidence is None else _within_draft(r.confidence, r.paper_id in keys, len(keys))
+        return r.model_copy(update={"yours": keys.get(r.paper_id, ""), "confidence": sure})
     ordered = sorted(map(placed, recommendations), key=lambda r: -(r.confidence or 0))
     return [r.model_copy(update={"rank": n}) for n, r in enumerate(ordered, 1)]
 

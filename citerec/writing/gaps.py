@@ -345,7 +345,8 @@ def signs_of(found: Sequence[Place],
     texts = list(dict.fromkeys(text for p in found for text in (p.text, p.previous, p.next)))
     at = {text: i for i, text in enumerate(texts)}
     around = [[at[getattr(place, name)] for place in found] for name in ("text", "previous", "next")]
-    return Signs(tuple(texts), np.array(around, dtype=int).reshape(3, len(found)), meanings(texts),  np.log1p([cue_counts(text) for text in texts]).reshape(len(texts), -1),
+    return Signs(tuple(texts), np.array(around, dtype=int).reshape(3, len(found)), meanings(texts),
+                 np.log1p([cue_counts(text) for text in texts]).reshape(len(texts), -1),
                  np.array([section_marks(p.section) for p in found]), place_columns(found), place_columns(found, True))
 
 # %% ../../nbs/72_gaps.ipynb #g051

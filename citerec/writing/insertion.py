@@ -37,6 +37,7 @@ _SIBLINGS = {"citet": "citep", "Citet": "citep", "citealt": "citep", "citealp": 
 _STOPS = tuple(".,;:!?")
 _TIED = re.compile(r"(\S?)((?:~|\\[,;:! ]|\s)*)\Z")
 
+# %% ../../nbs/74_insertion.ipynb #c005_b
 @dataclass(frozen=True)
 class Style:
     "How a draft cites."
@@ -47,6 +48,7 @@ class Style:
 
 def _raw(manuscript: Manuscript, span: Span) -> str: return manuscript.files[span.file].text[span.start : span.end]
 
+# %% ../../nbs/74_insertion.ipynb #c005_c
 def _usual_command(manuscript: Manuscript) -> str:
     "The command with which a draft cites in parentheses."
     used = Counter(c.command for c in manuscript.citations)
@@ -71,6 +73,7 @@ def _habits(manuscript: Manuscript, command: str) -> tuple[str, bool]:
     otherwise = "" if "foot" in command else " "
     return gaps.most_common(1)[0][0] if gaps else otherwise, behind or (not found and "foot" in command)
 
+# %% ../../nbs/74_insertion.ipynb #c008_b
 def style_of(manuscript: Manuscript,
              command: str | None = None,  # to be used in place of the draft's own
              ) -> Style:
@@ -96,6 +99,7 @@ def _command(manuscript: Manuscript, command: str) -> str:
     fix = "Name one as [@] or @." if markdown else "Name one as cite or citep."
     raise InputError(f"{command!r} is no citation command.", fix)
 
+# %% ../../nbs/74_insertion.ipynb #c010_b
 def _written(command: str, keys: Sequence[str], comma: str = ",") -> str:
     "A new citation."
     if command == "[@]": return f"[{'; '.join(f'@{key}' for key in keys)}]"
@@ -109,6 +113,7 @@ Replaced = tuple[int, int, int, str]  # number of the file, begin, end, new text
 
 _EMPTY = re.compile(r"(?<=\{)[\s?]*(?=\}\Z)|(?<=\{)[^{}\\]*(?=\}\Z)")
 
+# %% ../../nbs/74_insertion.ipynb #c013_b
 def _filled(manuscript: Manuscript, slot: Slot, keys: Sequence[str], style: Style) -> Replaced:
     "A slot with keys in it."
     number, start, end = slot.span.file, slot.span.start, slot.span.end
@@ -134,6 +139,7 @@ def _is_joinable(manuscript: Manuscript, citation: Citation) -> bool:
     inside = last.file == span.file and span.start <= last.start <= last.end <= span.end
     return inside and _raw(manuscript, last) == citation.keys[-1] and not _UNJOINED.search(citation.command)
 
+# %% ../../nbs/74_insertion.ipynb #c016_b
 def _joined(manuscript: Manuscript, citation: Citation, keys: Sequence[str], style: Style) -> Replaced:
     "A citation with more keys."
     span, text = citation.span, manuscript.files[citation.span.file].text
@@ -164,6 +170,7 @@ def _target(manuscript: Manuscript, place: Place, style: Style) -> Slot | Citati
                          "Write [CITATION] where the citation belongs.")
     return Span(place.span.file, place.span.start + at, place.span.start + at)
 
+# %% ../../nbs/74_insertion.ipynb #c019_b
 def _placed(manuscript: Manuscript, target: Slot | Citation | Span, keys: Sequence[str], style: Style) -> Replaced:
     "What is written at a place."
     if isinstance(target, Slot): return _filled(manuscript, target, keys, style)
@@ -186,6 +193,7 @@ def _is_of(entry: "LibraryEntry", paper: Paper) -> bool:
     if entry.corpus_id is not None and entry.corpus_id == paper.paper_id: return True
     return entry.paper is not None and one_paper(facts_of(entry.paper), facts_of(paper))
 
+# %% ../../nbs/74_insertion.ipynb #c022_b
 def _known(manuscript: Manuscript, library: "Library") -> _Known:
     "What a draft's bibliography has."
     ours = {p.resolve() for p in manuscript.bibliographies} | {f.path.resolve() for f in manuscript.files if f.path}
@@ -196,6 +204,7 @@ def _known(manuscript: Manuscript, library: "Library") -> _Known:
     taken = (*manuscript.cited_keys, *manuscript.nocited, *(e.key for e in manuscript.own_entries), *written)
     return _Known(tuple(sides[True]), tuple(sides[False]), frozenset([*taken, *(e.key for e in sides[True])]))
 
+# %% ../../nbs/74_insertion.ipynb #c022_c
 def _entry_for(known: _Known, paper: Paper, cited: Sequence[str]) -> "LibraryEntry | None":
     "The entry of a paper in the draft's own bibliography."
     found = [e for e in known.entries if _is_of(e, paper)]
@@ -226,6 +235,7 @@ def _file_for(manuscript: Manuscript, known: _Known) -> Path:
     if manuscript.format != "latex": fix = "Write `bibliography: references.bib` into its head, or pass create=True."
     raise InputError(f"{name} names no bibliography.", fix)
 
+# %% ../../nbs/74_insertion.ipynb #c024_b
 def _encodable(text: str, encoding: str) -> str:
     "A text with LaTeX commands for the characters that an encoding lacks."
     def one(character: str) -> str:
@@ -270,6 +280,7 @@ def _item(paper: Paper, key: str, like: str) -> str:
     between = head[2] if head and head[2] else " "
     return f"\\bibitem{label}{{{key}}}{between}{to_latex(formatted([paper])[0])}"
 
+# %% ../../nbs/74_insertion.ipynb #c028_b
 def _list_edit(manuscript: Manuscript, papers: Sequence[tuple[str, Paper]]) -> tuple[int, int, int, str]:
     "New entries at the end of a `thebibliography`."
     last = manuscript.own_entries[-1].span
@@ -283,6 +294,7 @@ def _list_edit(manuscript: Manuscript, papers: Sequence[tuple[str, Paper]]) -> t
 # %% ../../nbs/74_insertion.ipynb #c031
 Cited = Sequence[tuple[Place, Sequence[Paper]]]
 
+# %% ../../nbs/74_insertion.ipynb #c031_b
 def _keys(manuscript: Manuscript, known: _Known, cited: Cited) -> tuple[dict[str, str], dict[str, tuple[str, Paper]]]:
     "The key of each paper by its id, and the new entries by their key."
     keys: dict[str, str] = {}
@@ -297,6 +309,7 @@ def _keys(manuscript: Manuscript, known: _Known, cited: Cited) -> tuple[dict[str
         if text: new[key] = text, paper
     return keys, new
 
+# %% ../../nbs/74_insertion.ipynb #c031_c
 def _edits(manuscript: Manuscript, cited: Cited, keys: dict[str, str], style: Style) -> list[Replaced]:
     "What is written into the draft, one a place."
     wanted: dict[Slot | Citation | Span, list[str]] = {}
@@ -314,7 +327,7 @@ def _confirm(manuscript: Manuscript, replaced: Sequence[Replaced]) -> None:
     "Read the new text of each file again. Raises `InputError` where a new citation would not be read as one."
     for number in {n for n, *_ in replaced}:
         file, moved = manuscript.files[number], 0
-        edits = [Edit(Path(), *rest) for n, *rest in sorted(replaced) if n == number]
+        edits = [Edit(Path(), a, b, new) for n, a, b, new in sorted(replaced) if n == number]
         text = edited(file.text, edits)
         spans = [(c.span.start, c.span.end) for c in read_manuscript(text, file.format).citations]
         for edit in edits:
@@ -327,6 +340,7 @@ def _confirm(manuscript: Manuscript, replaced: Sequence[Replaced]) -> None:
             raise InputError(f"A citation at {file.name}:{line}:{column} would not be read as one.",
                              "Write [CITATION] where it belongs, and cite there.")
 
+# %% ../../nbs/74_insertion.ipynb #c032_b
 _FAR = 300  # characters from the name of a command to its keys
 
 def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
@@ -369,6 +383,7 @@ def cite_changes(manuscript: Manuscript,
     names = ", ".join(dict.fromkeys(keys.values()))
     return Change(tuple(edits), (*bibs, *touched.values()), f"the citation of {names}", main)
 
+# %% ../../nbs/74_insertion.ipynb #c033_b
 def cite_change(manuscript: Manuscript,
                 library: "Library",  # of the draft; its other entries give keys and fields
                 place: Place,  # a slot, a sentence, or a citation to be joined
@@ -394,6 +409,7 @@ def _numbered(manuscript: Manuscript, where: str) -> tuple[int, int, int | None]
         number = min(found, key=lambda n: len(str(manuscript.files[n].path)))
     return number, int(typed["line"]), int(typed["column"]) if typed["column"] else None
 
+# %% ../../nbs/74_insertion.ipynb #c043b_b
 def place_at(manuscript: Manuscript,
              where: str,  # LINE, LINE:COLUMN, FILE:LINE or FILE:LINE:COLUMN, from 1, in characters
              ) -> Place:

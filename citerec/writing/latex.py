@@ -829,17 +829,17 @@ def _locate(r: LatexReader, name: str, beside: Path | None) -> Path | None:
     "The file that a name in the draft means; None where it lies outside the draft's folder."
     root = r.folder.resolve()  # type: ignore[union-attr]
     places = [root, *([beside.resolve().parent] if beside else [])]
-    inside: Path | None = None
+    missing: Path | None = None
+    outside = False
     for place in places:
         for ending in (("", ".tex") if name.lower().endswith((".tex", ".ltx", ".bbl", ".txt")) else (".tex", "")):
-            try: path = (place / f"{name}{ending}").resolve()
-            except (OSError, ValueError, RuntimeError): continue
-            if not path.is_relative_to(root): continue
-            inside = inside or path
             try:
-                if path.is_file(): return path
-            except (OSError, ValueError): continue
-    return inside
+                path = (place / f"{name}{ending}").resolve()
+                if not path.is_relative_to(root): outside = True
+                elif path.is_file(): return path
+                else: missing = missing or path
+            except (OSError, ValueError, RuntimeError): continue
+    return None if outside else missing
 
 # %% ../../nbs/67_latex.ipynb #l062
 def _style(r: LatexReader, view: View, name: str, a: int, at: int) -> int:

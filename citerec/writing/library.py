@@ -309,7 +309,8 @@ class _Texts(_Entries):
         "The entries that have a title, each paper once, with the records by which they take part."
         chosen: dict[str, tuple[LibraryEntry, Paper]] = {}
         for e in self.entries:
-            if paper := _text_paper(e): chosen.setdefault(e.corpus_id or f"{title_key(e.title)} {paper.year}", (e, paper))
+            if not (paper := _text_paper(e)): continue
+            chosen.setdefault(e.corpus_id or f"{title_key(e.title)} {paper.year}", (e, paper))
         return list(chosen.values())
 
     @made_once

@@ -25,6 +25,7 @@ def _pairs(text: str) -> dict[int, int]:
         elif sign[0] in begun and begun[sign[0]]: ends[begun[sign[0]].pop()] = sign.end()
     return ends
 
+# %% ../../nbs/63_placing.ipynb #c005_b
 def _past(text: str, at: int, ends: dict[int, int], opening: str, most: int) -> int:
     "The offset behind the brackets that follow each other from an offset on."
     for _ in range(most):
@@ -48,6 +49,7 @@ figure table verbatim Verbatim lstlisting minted comment algorithm tabular tikzp
 _TEX = re.compile(r"%[^\r\n]*|\$\$?|\{|\\(?:begin\{(?P<display>[A-Za-z]+\*?)\}|(?P<name>[A-Za-z@]+)\*?|.)", re.DOTALL)
 _CLOSING = {"$$": "$$", r"\[": r"\]", r"\(": r"\)", "$": "$"}
 
+# %% ../../nbs/63_placing.ipynb #c007_b
 def _tex_part(text: str, sign: re.Match[str], ends: dict[int, int]) -> Part:
     "The part of a LaTeX text that begins with a sign."
     what, at, name = sign[0], sign.end(), sign["name"]
@@ -75,6 +77,7 @@ def _bracketed(text: str, begin: int, ends: dict[int, int]) -> Part:
     if note or behind > end or "@" in text[first:end]: return (end if note else behind), "-" if note else "w"
     return begin + 1, "w"
 
+# %% ../../nbs/63_placing.ipynb #c008_b
 def _markdown_part(text: str, sign: re.Match[str], ends: dict[int, int]) -> Part:
     "The part of a Markdown text that begins with a sign."
     what, begin, at = sign[0], sign.start(), sign.end()
@@ -98,6 +101,7 @@ def _role(character: str, language: Language) -> str:
     if character in "\"'\u201d\u2019\xbb)]" or (character in "*_" and language == "markdown"): return ")"
     return "}" if character == "}" and language == "latex" else "w"
 
+# %% ../../nbs/63_placing.ipynb #c008a_b
 def _shape(text: str,  # of a sentence, as it stands in the file
            language: Language,
            ) -> str:  # as long as the text, a letter a character
@@ -120,6 +124,7 @@ def _foreign(shape: str) -> set[int]:
         depth += (role == "{") - (role == "}" and depth > 0)
     return out
 
+# %% ../../nbs/63_placing.ipynb #c011_b
 def citation_place(text: str,  # of a sentence, as it stands in the file
                    language: Language,
                    behind: bool = False,  # the citation follows the punctuation
@@ -143,6 +148,7 @@ _FIELD = re.compile(r"(?m)^([ \t]*)([A-Za-z][\w:+-]*)([ \t]*)=([ \t]*)(?=[{\"\d]
 _ENTRY = re.compile(r"(?m)^[ \t]*@(?!comment|string|preamble)([A-Za-z]+)[ \t]*[{(]", re.IGNORECASE)
 _LEAST = 3  # fields from which a habit is read
 
+# %% ../../nbs/63_placing.ipynb #c018_b
 @dataclass(frozen=True)
 class BibStyle:
     "How the entries of a .bib file are written."
@@ -156,6 +162,7 @@ class BibStyle:
     comma: bool = False  # after the last field
     apart: bool = True  # an empty line between entries
 
+# %% ../../nbs/63_placing.ipynb #c018_c
 def _most(values: Iterator[str] | list[str], otherwise: str) -> str:
     "What is there most often."
     common = Counter(values).most_common(1)
@@ -172,6 +179,7 @@ def line_end(text: str,
     "How most lines of a text end."
     return _most(re.findall(r"\r\n|\r|\n", text), "\n")
 
+# %% ../../nbs/63_placing.ipynb #c019_b
 def bib_style(text: str,  # of a .bib file
               ) -> BibStyle:
     "How its entries are written."
@@ -192,6 +200,7 @@ def bib_style(text: str,  # of a .bib file
 _FAR = 200  # characters at the end of a file in which an empty line is looked for
 _WRITTEN = re.compile(r"  ([\w:+-]+) = (.*?)(,?)")
 
+# %% ../../nbs/63_placing.ipynb #c022_b
 def dressed(entry: str,  # as `citerec.sources.references.bibtex_entry` writes it
             style: BibStyle,
             ) -> str:  # ends with a line end
@@ -206,6 +215,7 @@ def dressed(entry: str,  # as `citerec.sources.references.bibtex_entry` writes i
     lines[0] = re.sub(r"^@(\w+)", lambda m: "@" + cased(m[1], style.type_case), lines[0])
     return style.newline.join([*lines, ""])
 
+# %% ../../nbs/63_placing.ipynb #c022_c
 def appended(text: str,  # of a .bib file
              entry: str,  # as `citerec.sources.references.bibtex_entry` writes it
              ) -> str:  # what is added at the end of the text

@@ -318,7 +318,7 @@ def _for_cutting(text: str, nouns: Iterable[int]) -> str:
     text = "".join(letters)
     text = _BEGINS.sub(r"\g<1>1", text)
     text = _FORMULA.sub(lambda m: "1" * len(m[0]), text).translate(_QUOTES).replace("\x00", " ")
-    if not text.isascii(): text = re.sub(r"[^\W\d_a-z]", lambda m: "X" if m[0].isupper() else m[0], text)
+    if not text.isascii(): text = re.sub("[^\x00-\x7f]", lambda m: "X" if m[0].isupper() else m[0], text)
     text = _LATE.sub(lambda m: f"{m[2]}{m[1]}", text)
     return _SHORT.sub(lambda m: f"{m[0][:-1]},", text)
 

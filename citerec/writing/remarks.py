@@ -22,6 +22,7 @@ from ..llm.quoting import one_line
 # %% ../../nbs/69_remarks.ipynb #c005
 Severity = Literal["error", "warning", "note"]
 
+# %% ../../nbs/69_remarks.ipynb #c005_b
 @dataclass(frozen=True)
 class Remark:
     "What is found at one place of a draft or of its bibliography."
@@ -56,6 +57,7 @@ def _lines(remark: Remark) -> list[str]:
     before, after = map(one_line, remark.change)
     return [first, *(f"    - {before}" for _ in [0] if before), *(f"    + {after}" for _ in [0] if after)]
 
+# %% ../../nbs/69_remarks.ipynb #c008_b
 def _counted(severities: Iterable[Severity]) -> str:
     "How many remarks of each severity there are, in words."
     counts = Counter(severities)
@@ -110,6 +112,7 @@ def _position(lines: list[str], line: int, column: int) -> dict[str, int]:
     text = lines[line - 1] if line <= len(lines) else ""
     return {"line": line - 1, "character": len(text[: column - 1].encode("utf-16-le", "surrogatepass")) // 2}
 
+# %% ../../nbs/69_remarks.ipynb #c017_b
 def _diagnostic(remark: Remark, lines: list[str]) -> dict[str, Any]:
     "A remark as a diagnostic of the Language Server Protocol."
     begin, end = (remark.line, remark.column), (remark.end_line, remark.end_column)
