@@ -78,7 +78,7 @@ class ExpansionAgent:
             seen = view(corpus, state.filters)
             signals = known_signals(corpus, cited, asked.whole["dense"][cited], seen)
             evidence = graph_evidence(corpus, asked, evidence, rows, seeds, added, state.filters, most,
-                                      beside_known(signals, seen.allowed))
+                                      beside_known(signals, seen.allowed).tolist())
             evidence = known_evidence(corpus, evidence, cited, signals)
         def with_paths(c: ScoredPaper) -> ScoredPaper:
             paths = citation_paths(graph, known[c.paper_id], seeds, corpus.ids, titles)

@@ -147,11 +147,11 @@ def _cited_by_document(corpus: Corpus) -> Callable[[str], set[str]]:
     "What the corpus knows of a document's citations: its references, and what its sentences cite."
     in_sentences = defaultdict[str, set[str]](set)
     for _, citing_id, cited, _ in corpus.store.contexts_by_paper(): in_sentences[citing_id].add(corpus.ids[cited])
-    def cited(document: str) -> set[str]:
+    def cited_by(document: str) -> set[str]:
         row = corpus.columns.row_of.get(document)
         references = [] if row is None else [corpus.ids[r] for r in corpus.graph.references_of(row)]
         return {*references, *in_sentences.get(document, ())}
-    return cited
+    return cited_by
 
 def with_known(corpus: Corpus,
                queries: Sequence[EvalSample],
