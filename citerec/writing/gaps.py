@@ -486,7 +486,7 @@ def citation_need(rows: Any,  # dictionaries or objects with `text`, `previous`,
 
 # %% ../../nbs/72_gaps.ipynb #g081
 _ANY_OF = {  # reason -> cues of which one must occur, and cues of which none may
-    "names authors": (("et_al", "name_says", "starts_with_names"), ()),
+    "names authors": (("et_al", "starts_with_names"), ()),
     "speaks of earlier work": (("earlier_work", "earlier"), ("this_work",)),
     "claims a result": (("reports", "has_been"), ("we", "this_work", "float")),
     "builds on something": (("follows", "we_use"), ("float",)),

@@ -430,14 +430,17 @@ def read_latex(r: LatexReader,
 
 # %% ../../nbs/67_latex.ipynb #l054
 def _run(r: LatexReader, view: View, a: int, b: int) -> None:
-    "Words without commands."
-    if view.starts is None or view.ends is None: return r.found.add(view.text[a:b], view.span(a, b))
+    "Words without commands; what stands together in the draft stays together."
+    starts, ends = view.starts, view.ends
+    if starts is None or ends is None: return r.found.add(view.text[a:b], view.span(a, b))
+    def apart(i: int) -> bool:
+        goes_on = starts[i] == starts[i - 1] + 1 and ends[i] == ends[i - 1] + 1
+        return not goes_on and 1 in (ends[i] - starts[i], ends[i - 1] - starts[i - 1])
     at = a
-    for i in range(a + 1, b + 1):  # what stands together in the draft stays together
-        if i == b or view.starts[i] != view.starts[i - 1] + 1 or view.ends[i] != view.ends[i - 1] + 1:
-            if i == b or view.ends[i] - view.starts[i] == 1 or view.ends[i - 1] - view.starts[i - 1] == 1:
-                r.found.add(view.text[at:i], Span(view.file, view.starts[at], view.ends[i - 1]))
-                at = i
+    for i in range(a + 1, b + 1):
+        if i < b and not apart(i): continue
+        r.found.add(view.text[at:i], Span(view.file, starts[at], ends[i - 1]))
+        at = i
 
 def _token(r: LatexReader, view: View, m: re.Match[str], b: int) -> int:
     "Read one token; where reading goes on."
@@ -588,6 +591,8 @@ def _unclosed(r: LatexReader, view: View, name: str, a: int) -> None:
         r.found.note(f"{file.name}, line {line}: \\{name}{{ is not closed; it was left out.")
 
 # %% ../../nbs/67_latex.ipynb #l056
+_ALIASES = 5  # environments that are defined by each other
+
 def _environment(r: LatexReader, view: View, which: str, a: int, b: int) -> int:
     "Read the beginning or the end of an environment."
     text, found = view.text, r.found
@@ -595,9 +600,9 @@ def _environment(r: LatexReader, view: View, which: str, a: int, b: int) -> int:
     if not m: return a + len(which) + 1
     name, at = m[2].strip().rstrip("*"), m.end()
     base = name
-    while base in r.aliases and r.aliases[base] != base and base not in _MATH | _ASIDE:
+    for _ in range(_ALIASES):
+        if base in _MATH | _ASIDE or base not in r.aliases: break
         base = r.aliases[base].rstrip("*")
-        if base == name: break
     if which == "end":
         if name not in _BESIDE: end_paragraph(found)
         return at
@@ -756,7 +761,8 @@ def _todo(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
 
 # %% ../../nbs/67_latex.ipynb #l060s1
 _ELSE = re.compile(r"\bref\w*\s+(?:the|to|that|this|a|lemma|sections?|equations?|figures?|tables?|theorems?"
-                   r"|chapters?|proofs?|appendix|\w+\s+results?)\b|^\s*refs?\W*$|\bref\s+\w+\s*$|proof", re.I)  # of a place in the draft
+                   r"|chapters?|proofs?|appendix|\w+\s+results?)\b|^\s*refs?\W*$|\bref\s+\w+\s*$"
+                   r"|proof", re.I)  # of a place in the draft
 _TODO_LONG = 120  # characters of a note that asks for a citation
 
 def _item(r: LatexReader, view: View, name: str, a: int, at: int) -> int:

@@ -127,7 +127,8 @@ class _Cut:
 _MARK = re.compile(f"[{CITED}{OPEN}]")
 _WORDS = 4  # of a sentence, at least
 _NO_PROSE = re.compile(r"(?:^|> )(?:acknowledge?ments?|nomenclature|notations?"
-                       r"|list of (?:symbols|abbreviations|figures|tables)|references|bibliography|author contributions|funding)\b[^>]*$", re.I)
+                       r"|list of (?:symbols|abbreviations|figures|tables)|references|bibliography"
+                       r"|author contributions|funding)\b[^>]*$", re.I)
 
 # %% ../../nbs/70_manuscript.ipynb #s022s1
 def _sentence(p: Paragraph, text: str, a: int, b: int, group: int, slots: dict[int, int], found: Found,
@@ -241,15 +242,16 @@ def _fits(path: Path, found: Found) -> bool:
 
 def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None, name: str) -> Path | None:
     "The file that a name in a draft means; None where there is none, with a note."
-    if "://" in name: return found.note(f"The bibliography {name} was not read: it is no file.")
+    why = "it is no file" if "://" in name else "there is no such file"
     for place in (folder, *([beside.resolve().parent] if beside else []), project):
         for ending in ("",) if name.lower().endswith(_BIBLIOGRAPHIES) else (".bib",):
-            try: path = (place / f"{name}{ending}").resolve()
+            try:
+                path = (place / f"{name}{ending}").resolve()
+                if not path.is_relative_to(project): why = "it lies outside the draft's folder"
+                elif path.is_file(): return path
             except (OSError, ValueError, RuntimeError): continue
-            if not path.is_file(): continue
-            if path.is_relative_to(project): return path
-            return found.note(f"The bibliography {name} was not read: it lies outside the draft's folder.")
-    return found.note(f"The bibliography {name} was not read: there is no such file.")
+    found.note(f"The bibliography {name} was not read: {why}.")
+    return None
 
 # %% ../../nbs/70_manuscript.ipynb #s033
 class _Names:
@@ -332,6 +334,9 @@ def read_manuscript(source: str | os.PathLike[str],  # the main file of a draft,
     elif file.format == "markdown": front = MarkdownReader(found).file(file)
     else: _read_text(found, file)
     end_paragraph(found)
+    if file.format == "latex" and file.path and not found.bibliographies and not found.own_entries:
+        compiled = file.path.with_suffix(".bbl")
+        if compiled.is_file(): read_latex(reader, open_text(compiled, "latex"))
     bibliographies = _bibliographies(found, front, file.format)
     cuts = _cuts(found, _Names(bibliographies, found.own_entries))
     where = {n: i for i, c in enumerate(cuts) for n in c.citations}

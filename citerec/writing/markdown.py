@@ -61,7 +61,7 @@ def masked(text: str,  # Markdown
     out, at, done, unclosed, within = list[str](), 0, 0, set[str](), False
     while m := _HIDDEN.search(text, at):
         line = text.rfind("\n", at, m.start())
-        within = (within if line < 0 else False) ^ text.count("`", max(line, at), m.start()) % 2
+        within = (within and line < 0) != bool(text.count("`", max(line, at), m.start()) % 2)
         at = m.end()
         close = f"</{m[1]}>" if m[1] else "-->"
         end = -1 if close in unclosed else text.find(close, at)
