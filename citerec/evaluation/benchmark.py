@@ -86,8 +86,9 @@ def given(queries: Sequence[EvalSample],
           ) -> list[EvalSample]:  # a query without such papers is left out
     "The same queries as another task; raises `InputError` where no query has such papers."
     if within is None: chosen = list(queries)
-    elif within in WITHIN: chosen = [q.model_copy(update={"within": tuple(dict.fromkeys([*getattr(q, within), *q.relevant]))})
-                                     for q in queries if getattr(q, within)]
+    elif within in WITHIN:
+        own = {q.query_id: tuple(dict.fromkeys([*getattr(q, within), *q.relevant])) for q in queries}
+        chosen = [q.model_copy(update={"within": own[q.query_id]}) for q in queries if getattr(q, within)]
     else: raise InputError(f"There is nothing called {within!r} to rank within.", f"Choose from: {', '.join(WITHIN)}.")
     if queries and not chosen:
         raise InputError(f"No query names papers as its {within}.", f"Give queries with the field {within!r}.")

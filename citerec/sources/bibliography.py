@@ -85,7 +85,7 @@ def _identifiers(fields: dict[str, str]) -> tuple[str | None, str | None]:
     doi = find_doi(fields.get("doi")) or next((d for p in _PLACES if (d := find_doi(fields.get(p)))), None)
     kind = (fields.get("archiveprefix") or fields.get("eprinttype") or "arxiv").lower()
     arxiv = (find_arxiv_id(fields.get("eprint")) if kind == "arxiv" else None) or normal_arxiv_id(doi)
-    for place in ("journal", "volume", "number", *_PLACES):  # elsewhere a number is an arXiv id only where arXiv is named
+    for place in ("journal", "volume", "number", *_PLACES):  # only where arXiv is named
         if not arxiv and re.search("arxiv|^abs/", fields.get(place, ""), re.IGNORECASE):
             arxiv = find_arxiv_id(fields[place])
     return (None if normal_arxiv_id(doi) else doi), arxiv
@@ -143,7 +143,7 @@ class _Known:
         return None
 
 # %% ../../nbs/25_bibliography.ipynb #t017b
-_GAPS = ("year", "doi", "arxiv_id", "authors", "concepts", "venue", "bibkey", "bibtex")  # fields that a second record may fill
+_GAPS = ("year", "doi", "arxiv_id", "authors", "concepts", "venue", "bibkey", "bibtex")  # filled from a second record
 
 def _filled(first: Paper, second: Paper) -> Paper:
     "The first record, its gaps filled from the second."

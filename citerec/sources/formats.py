@@ -127,6 +127,7 @@ def _first_last(words: Sequence[str]) -> Name:
     particle, family = _family(words[start:])
     return Name(family, " ".join(words[:start]), particle, suffix)
 
+# %% ../../nbs/14_formats.ipynb #e009b
 def _last_first(parts: Sequence[str]) -> Name:
     "A name whose parts were separated by commas."
     given, suffix = parts[-1], parts[1] if len(parts) > 2 else ""
@@ -157,6 +158,7 @@ def _split(text: str, mark: str) -> list[str]:
         at = sign.end()
     return [*parts, text[at:].strip()]
 
+# %% ../../nbs/14_formats.ipynb #e011b
 def _word(text: str) -> str:
     "A word of a name; one in braces is no particle, so its spaces are kept apart."
     braced = text.startswith("{") and not text.startswith("{\\")
@@ -256,6 +258,7 @@ def _field_name(name: str) -> str:
     name = re.sub(r"(?:\s*%[^\n]*\n)+", "", name).strip().lower()
     return "" if name.startswith("%") else re.sub(r"[\s,={}()\"#%]+", "-", name)
 
+# %% ../../nbs/14_formats.ipynb #t010bb
 def _bib_entry(name: str, line: int, entry: Any, strings: Mapping[str, str], note: str) -> Entry:
     "An entry that bibtexparser could read."
     raw: dict[str, str] = {}
@@ -428,6 +431,7 @@ CSL_FIELDS = {"publisher": "publisher", "publisher-place": "address", "volume": 
 _CSL_PEOPLE = {"author": "author", "editor": "editor", "translator": "translator", "container-author": "bookauthor"}
 _DATE = ("year", "month", "day")
 
+# %% ../../nbs/14_formats.ipynb #e022b
 def _csl_name(name: Any) -> Name | None:
     "A name of CSL; None where it is none."
     if not isinstance(name, dict): return name_parts(name) if isinstance(name, str) and name.strip() else None

@@ -37,6 +37,7 @@ def _telling_words(title: str) -> list[str]:
     words = [word for part in re.sub(r"\$[^$]*\$", " ", title).split() if (word := _ascii(part))]
     return [word for word in words if word not in _STOP] or words[:1]
 
+# %% ../../nbs/16_references.ipynb #c005b
 def _made_key(names: Sequence[Name], year: str, title: str) -> str:
     "A key of the first author, the year and the title."
     author, words = _ascii(f"{names[0].particle}{names[0].family}") if names else "", _telling_words(title)
@@ -174,6 +175,7 @@ def _bib_value(name: str, value: str) -> str:
     if name == "title": return f"{{{latex_title(value)}}}"
     return f"{{{_plain_address(value) if name in LITERAL else to_latex(value)}}}"
 
+# %% ../../nbs/16_references.ipynb #c019b
 def _entry_key(entry: Entry) -> str:
     "The key of an entry, made of its fields where it has none."
     year = re.search(r"\d{4}", entry.fields.get("year") or entry.fields.get("date", ""))
