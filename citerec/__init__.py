@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which run nothing
     from citerec.writing.library import Library
 
 # %% ../nbs/90_package.ipynb #c004
-__version__ = ""  # filled in from settings.ini by the export
+__version__ = "0.1.0"
 
 # %% ../nbs/90_package.ipynb #c004b
 import os

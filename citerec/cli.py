@@ -49,6 +49,7 @@ def _language_model(parser: argparse.ArgumentParser) -> None:
                         help="address of an OpenAI-compatible service; its key is CITEREC_LLM_API_KEY")
     parser.add_argument("--model", metavar="NAME", help="a model of that service")
 
+# %% ../nbs/97_cli.ipynb #p03s
 def _asked(args: argparse.Namespace) -> dict[str, str | None]:
     "The settings of the language model that was typed."
     return {"llm": args.llm, "llm_base_url": args.base_url, "llm_model": args.model}
@@ -137,6 +138,7 @@ def _update_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_update)
     return parser
 
+# %% ../nbs/97_cli.ipynb #p10s
 def _check_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec check`."
     parser = commands.add_parser(
@@ -200,6 +202,7 @@ def _fit_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_fit)
     return parser
 
+# %% ../nbs/97_cli.ipynb #p13s
 def _runs_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec runs`."
     parser = commands.add_parser(
@@ -228,6 +231,7 @@ def _info_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_info)
     return parser
 
+# %% ../nbs/97_cli.ipynb #p14s
 def _app_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec app`."
     parser = commands.add_parser(
@@ -378,6 +382,7 @@ def _print_bibliography(form: str, recommendations: "Recommendations") -> None:
     notes = [recommendations.state.metadata.get("coverage", ""), *(str(warning.message) for warning in said)]
     for note in filter(None, notes): _remark(note)
 
+# %% ../nbs/97_cli.ipynb #x05s
 def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     "Print recommendations, and say by the exit code whether there are any."
     if args.json: _print_json(recommendations.to_dict())
@@ -651,6 +656,7 @@ def _list_runs(file: str, as_json: bool) -> int:
     else: print("\n".join(map(str, kept)) or f"{file} holds no runs.")
     return 0
 
+# %% ../nbs/97_cli.ipynb #c009ccs
 def _runs(args: argparse.Namespace) -> int:
     "List the runs that were kept, or continue one."
     from citerec.errors import InputError
@@ -762,6 +768,7 @@ def _leave(code: int) -> int:
         os._exit(code)
     return code
 
+# %% ../nbs/97_cli.ipynb #z05s
 def _fault(error: Exception) -> str | None:
     "The line for an error that the user can correct; None for a fault of citerec."
     from citerec.errors import CiterecError
@@ -786,8 +793,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     if args.rest and args.command != "app": parser.error(f"unrecognized arguments: {' '.join(args.rest)}")
     return args
 
+# %% ../nbs/97_cli.ipynb #z07s
 def main(argv: Sequence[str] | None = None,  # arguments; None: those of the process
-         ) -> int:  # exit code: 0 done, 1 nothing found, or something damaged or missing, 2 an error to correct, 130 interrupted
+         ) -> int:  # exit code: 0 done, 1 something is missing or damaged, 2 an error to correct, 130 interrupted
     "Run one command."
     for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows a question mark
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="replace")

@@ -45,6 +45,7 @@ def _type(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text.strip("\"'"))
 
+# %% ../nbs/62_recommender.ipynb #c003bs
 def _entry(name: str, kind: str, meaning: str | None, default: Any = inspect.Parameter.empty) -> str:
     "What a docstring says of one parameter; \"\" where there is nothing to say."
     known = [kind] if kind else []
@@ -71,6 +72,7 @@ def _parameters(function: Any) -> tuple[list[inspect.Parameter], dict[str, str]]
                       for name, kind in keys.__annotations__.items()]
     return shown, comments
 
+# %% ../nbs/62_recommender.ipynb #c003ds
 def _entries(shown: Sequence[inspect.Parameter], comments: dict[str, str]) -> list[str]:
     "What a docstring says of parameters."
     return [_entry(p.name, _type(p.annotation), comments.get(p.name), p.default) for p in shown
@@ -86,6 +88,7 @@ def _document_function(function: Any) -> None:
     result = "\n    ".join(part for part in (kind, comments.get("return")) if part)
     _append(function, _entries(shown, comments), result)
 
+# %% ../nbs/62_recommender.ipynb #c003dds
 def documented(named: T,  # a function, or a class, whose public methods are meant as well
                ) -> T:  # the same object
     "Append what parameters mean to a docstring, and show every parameter in the signature."
@@ -110,6 +113,7 @@ def _paper_of(recommendation: Recommendation) -> Paper:
     names = ("paper_id", "title", "authors", "year", "venue", "doi", "arxiv_id", "bibkey", "bibtex")
     return Paper(**{name: getattr(recommendation, name) for name in names})
 
+# %% ../nbs/62_recommender.ipynb #c004bs
 class _Bibliography(Sequence[Recommendation]):
     "Recommendations that can be written as a bibliography; a paper that is there twice is written once."
     def papers(self) -> list[Paper]:  # each once
@@ -200,6 +204,7 @@ def _line(recommendation: Recommendation) -> str:
     confidence = "" if r.confidence is None else f", confidence {r.confidence:.2f}"
     return f"Recommendation({r.rank}. {title!r}, {r.year or 'no year'}{confidence}, {r.paper_id})"
 
+# %% ../nbs/62_recommender.ipynb #c005bs
 def _state_line(state: PipelineState) -> str:
     "How far the run is."
     candidates, found = len(state.expanded_candidates or state.retrieval_candidates), len(state.final_recommendations)
@@ -254,6 +259,7 @@ def _whole(value: Any, name: str, least: int, most: int = _LARGE) -> int | None:
     raise InputError(f"The {name} has to be a whole number {span}, not {_written(value)}.",
                      "Correct it, or leave it out.")
 
+# %% ../nbs/62_recommender.ipynb #e04s
 def _share(value: Any, name: str) -> float | None:
     "A number from 0 to 1; raises `InputError` for anything else but None."
     if value is None: return None
@@ -291,6 +297,7 @@ def _papers(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, ...]:
                          "Give the id, DOI, arXiv id or link of a paper that it has, or leave it out.")
     return tuple(dict.fromkeys(paper_id for ids in meant.values() for paper_id in ids))
 
+# %% ../nbs/62_recommender.ipynb #e06s
 def _known_concepts(known: Counter[str], names: Sequence[str]) -> tuple[str, ...]:
     "The names unchanged; raises `InputError` for concepts that no paper has."
     if names and not known: raise InputError("The papers of this corpus have no concepts.", "Leave the concepts out.")
@@ -318,6 +325,7 @@ def _filters(corpus: Corpus, concepts: Counter[str], limits: Limits) -> SearchFi
         exclude_ids=named("exclude_ids", "to be excluded"), within_ids=named("within_ids", "to be searched"),
         known_ids=named("known_ids", "cited already"), again=bool(limits.get("again")))
 
+# %% ../nbs/62_recommender.ipynb #c006is
 def _check_kinds(text: Any, limits: Limits) -> None:
     "Raise `InputError` for a text that is none, and for an option that does not exist."
     if not isinstance(text, str):

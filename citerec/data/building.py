@@ -66,6 +66,7 @@ def _add_edges(store: Store, edges: Iterable[CitationEdge], known: set[str]) -> 
         with store.batch(): store.add_edges(inside)
     return outside
 
+# %% ../../nbs/40_building.ipynb #a006s
 def _take_citations(store: Store, source: Source, progress: bool) -> None:
     "Citations and contexts inside the corpus; how many lead outside is kept in the store's notes."
     if store.get_meta("citations") == "done": return
@@ -101,6 +102,7 @@ class _Work:
     progress: bool  # show progress bars
     ready: np.ndarray | None = None  # vectors that came with the source; None: the model makes them
 
+# %% ../../nbs/40_building.ipynb #c005bs
 def _make_vectors(work: _Work) -> None:
     def vectors(start: int, stop: int) -> np.ndarray:
         if work.ready is not None: return work.ready[start:stop]
@@ -118,6 +120,7 @@ def _make_titles(work: _Work) -> None: TitleIndex.build(work.folder / "titles", 
 def _make_chunks(work: _Work) -> None:
     ChunkIndex.build(work.folder / "chunks", work.store.chunks(), work.embedder, work.progress)
 
+# %% ../../nbs/40_building.ipynb #a016s
 def _make_contexts(work: _Work) -> None:
     ContextIndex.build(work.folder / "contexts", work.store.contexts_by_paper(), work.embedder, work.progress)
 
@@ -193,6 +196,7 @@ def _kept_in(store: Store) -> Checksums:
             kept |= {name: tuple(one) for name, one in sums.items()}
     return kept
 
+# %% ../../nbs/40_building.ipynb #a030s
 def _discard_other(path: Path, fingerprint: str) -> None:
     "Clear the folder of a database that is damaged, or of an unfinished build of something else."
     if not path.exists(): return
@@ -225,6 +229,7 @@ def _manifest_of(source: Source, store: Store, embedder: Embedder, fingerprint: 
             "fingerprint": fingerprint, "model": embedder.name, "model_sha256": embedder.sha256,
             "counts": counts | ({"chunks": passages} if passages else {})}
 
+# %% ../../nbs/40_building.ipynb #a034s
 def build_files(source: Source, folder: Path, embedder: Embedder, progress: bool) -> dict[str, Any]:
     "All steps of a build but the last, which writes the manifest that is returned; the caller holds the folder's lock."
     fingerprint, path = f"{source.fingerprint()} {embedder.name} {embedder.sha256}", folder / "corpus.db"
@@ -425,6 +430,7 @@ def clear_update(files: Path,  # `update-1` or another one
     if _holds_pages(files): remove(files / PAGES)
     with contextlib.suppress(OSError): files.rmdir()  # not where something else lies in it
 
+# %% ../../nbs/40_building.ipynb #u004bs
 def clear_replaced(folder: Path,  # of a corpus
                    files: Path,  # the newest update in it
                    ) -> None:

@@ -181,6 +181,7 @@ def _read_part(folder: Path, start: int, ids: Sequence[str]) -> np.ndarray:
         vectors /= lengths
     return vectors
 
+# %% ../../nbs/33_embedding.ipynb #c023cs
 def _is_done(folder: Path, start: int, ids: Sequence[str]) -> bool:
     try: return len(_read_part(folder, start, ids)) == len(ids)
     except CorpusError: return False
@@ -198,6 +199,7 @@ def _checked(vectors: np.ndarray, papers: int, start: int) -> np.ndarray:
         raise CorpusError(f"Some vectors of the papers from row {start} on are zero.", again)
     return vectors
 
+# %% ../../nbs/33_embedding.ipynb #c023es
 def _write_part(folder: Path, start: int, ids: Sequence[str], vectors: np.ndarray) -> None:
     "The list first, the vectors last: a part with vectors is whole."
     file, listed = _part(folder, start)
@@ -220,6 +222,7 @@ def write_vectors(folder: Path,  # the corpus' folder `vectors/`
                 _write_part(folder, start, part, vectors)
             bar.update(len(part))
 
+# %% ../../nbs/33_embedding.ipynb #c023hs
 def read_vectors(folder: Path,  # the corpus' folder `vectors/`
                  ids: Sequence[str],  # all paper ids in row order
                  ) -> np.ndarray:  # float32, shape (papers, dim), rows of length 1
@@ -245,6 +248,7 @@ def _load_vectors(path: Path, shape: tuple[int, int], model: str) -> np.ndarray:
                      f"{shape[0]} papers and {model} need {shape} of floats.",
                      "Give one vector a paper in the papers' order, or leave the file out to embed the papers.")
 
+# %% ../../nbs/33_embedding.ipynb #v011s
 def _check_lengths(path: Path, vectors: np.ndarray) -> None:
     "Raise `InputError` for a row that is zero or not finite."
     for start in range(0, len(vectors), PART):
@@ -269,6 +273,7 @@ def _check_model(path: Path, vectors: np.ndarray, store: Store, embedder: Embedd
                      f"is not what {embedder.name} makes of that paper.",
                      "Check the order of the rows and the model, or leave the file out to embed the papers.")
 
+# %% ../../nbs/33_embedding.ipynb #v013s
 def ready_vectors(path: Path, store: Store, embedder: Embedder) -> np.ndarray:
     "Vectors that came with the source, checked: one for each paper, made by the model that searches them."
     vectors = _load_vectors(path, (len(store), embedder.dim), embedder.name)

@@ -60,6 +60,7 @@ def _year_of(corpus: Corpus, paper_id: str) -> int | None:
     row = corpus.columns.row_of.get(paper_id)
     return int(corpus.columns.years[row]) or None if row is not None else None
 
+# %% ../../nbs/84_fitting.ipynb #k02s
 def abstract_queries(corpus: Corpus,
                      n: int,  # queries at most
                      min_references: int,  # of a paper that becomes a query
@@ -153,6 +154,7 @@ def _cited_by_document(corpus: Corpus) -> Callable[[str], set[str]]:
         return {*references, *in_sentences.get(document, ())}
     return cited_by
 
+# %% ../../nbs/84_fitting.ipynb #k10ks
 def with_known(corpus: Corpus,
                queries: Sequence[EvalSample],
                seed: int = 0,
@@ -238,6 +240,7 @@ def _slim(evidence: Evidence) -> Evidence:
     "Without the voters: only the paths on the cards need them."
     return evidence.model_copy(update={"voters": evidence.voters[:0], "nearness": evidence.nearness[:0]})
 
+# %% ../../nbs/84_fitting.ipynb #k14s
 def make_blocks(corpus: Corpus,
                 queries: Sequence[EvalSample],
                 weight: Callable[[EvalSample], float] = weight_of,
@@ -341,6 +344,7 @@ def tasks_of(block: Block,
     knowing = [block.among(~block.known), *([block.among(own)] if own.sum() >= _FEW else [])]
     return [block.without(["known"]), *(replace(part, query=query, weight=_KNOWING * block.weight) for part in knowing)]
 
+# %% ../../nbs/84_fitting.ipynb #k24s
 def _training_parts(block: Block, rng: np.random.Generator) -> Iterator[tuple[Block, np.ndarray]]:
     "A block whole and with random families dropped, and the candidates of each to learn from."
     for task in tasks_of(block):
@@ -516,6 +520,7 @@ def _split(blocks: Sequence[Block], corpus: Corpus) -> tuple[list[Block], list[B
         raise InputError(f"{corpus.folder} makes its queries of too few documents: none is left to {lacks}.", _TOO_FEW)
     return judged, rest
 
+# %% ../../nbs/84_fitting.ipynb #k43s
 def _compared(corpus: Corpus, queries: int, judged: Sequence[Block], candidate: Any) -> FitReport:
     "What a new ranker and the one in use reach on the same blocks."
     current = load_ranker(corpus)

@@ -70,6 +70,7 @@ class GapRows:
 
     def __len__(self) -> int: return len(self.places)
 
+# %% ../../nbs/87_gap_fitting.ipynb #f011s
 def gap_rows(folder: Path,  # holds sentences.jsonl or sentences.jsonl.gz
              ) -> GapRows:
     "Read labelled sentences."
@@ -130,6 +131,7 @@ def shared_columns(table: "csr_matrix",  # from `gram_table`
     used = (of_document @ (table > 0).astype(float)) > 0
     return np.flatnonzero(np.asarray(used.sum(0)).ravel() >= MIN_DOCUMENTS)
 
+# %% ../../nbs/87_gap_fitting.ipynb #f024s
 def rarity_of(table: "csr_matrix",  # from `gram_table`
               ) -> np.ndarray:  # of each word or pair
     "How rare each word is among texts."
@@ -155,6 +157,7 @@ class Fitting:
         counts = gram_table(signs.texts, {gram: i for i, gram in enumerate(vocabulary)})
         return cls(signs, rows, np.where(rows.citing, 1, .5), tuple(vocabulary), counts)
 
+# %% ../../nbs/87_gap_fitting.ipynb #f026s
 def fit_meaning(fitting: Fitting,
                 chosen: np.ndarray,  # rows to fit on
                 ) -> dict[str, np.ndarray]:
@@ -203,6 +206,7 @@ def fit_alone(fitting: Fitting,
     kept, numbers["bias"] = numbers.pop("kept"), np.array([*shifts, 0.])
     return numbers, model_of(numbers).alone(fitting.signs, fitting.counts[:, kept])
 
+# %% ../../nbs/87_gap_fitting.ipynb #f029s
 def scored_by_others(fitting: Fitting,
                      chosen: np.ndarray,  # rows to fit on
                      seed: int,
@@ -228,6 +232,7 @@ def _in_place_and_alone(fitting: Fitting, chosen: np.ndarray, seed: int,
     weights = fitting.weights[both] * np.where(np.arange(len(both)) < len(chosen), 1, .5)
     return np.concatenate([columns(False), columns(True)[again]]), fitting.rows.cited[both], weights
 
+# %% ../../nbs/87_gap_fitting.ipynb #f031s
 def fit_line(fitting: Fitting, chosen: np.ndarray, seed: int) -> tuple[np.ndarray, float]:
     "Weights of the line."
     table, cited, weights = _in_place_and_alone(
@@ -253,6 +258,7 @@ def as_arrays(booster: Any,  # a LightGBM booster
     return Trees(stacked("split_feature", np.int16), stacked("threshold", float), stacked("left_child", np.int8),
                  stacked("right_child", np.int8), stacked("leaf_value", float))
 
+# %% ../../nbs/87_gap_fitting.ipynb #f032s
 def fit_trees(table: np.ndarray, cited: np.ndarray, weights: np.ndarray, trees: int = TREES) -> Trees:
     "Fit trees."
     import lightgbm
@@ -291,6 +297,7 @@ def precision_at_ten(scores: np.ndarray, cited: np.ndarray, documents: np.ndarra
               for name in sorted(set(documents)) if len(rows := np.flatnonzero(documents == name)) >= LONG_ENOUGH]
     return float(np.mean(shares)) if shares else float("nan")
 
+# %% ../../nbs/87_gap_fitting.ipynb #f041s
 def measured(scores: np.ndarray,  # of documents that were not fitted on
              rows: GapRows,
              fold: np.ndarray,  # of each sentence
@@ -331,6 +338,7 @@ def cross_validated(fitting: Fitting,
         for name, values in scores.items(): found.setdefault(name, []).append((values, fold))
     return found
 
+# %% ../../nbs/87_gap_fitting.ipynb #f044s
 def report_rows(fitting: Fitting, found: dict[str, list[tuple[np.ndarray, np.ndarray]]]) -> list[dict[str, Any]]:
     "A table of what each model reaches on each group of sentences, means over the divisions into folds."
     table = []
@@ -351,6 +359,7 @@ def platt(scores: np.ndarray,  # of documents that were not fitted on
     fitted = LogisticRegression(C=1e6).fit(scores[:, None], cited)
     return float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
 
+# %% ../../nbs/87_gap_fitting.ipynb #f051s
 def reliability(probabilities: np.ndarray,
                 cited: np.ndarray,
                 groups: int = 10,
@@ -385,6 +394,7 @@ def _packed(numbers: dict[str, np.ndarray]) -> bytes:
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
 
+# %% ../../nbs/87_gap_fitting.ipynb #f061s
 def fit_gaps(rows: GapRows,
              seeds: Sequence[int] = (0,),  # of the cross-validation
              trees: int = TREES,
@@ -424,6 +434,7 @@ def main(arguments: Sequence[str] | None = None,  # None: those of the command l
     print(report_frame(file).to_string(index=False))
     print(f"expected calibration error {calibration_error(file.reliability):.4f}, threshold {file.threshold}")
 
+# %% ../../nbs/87_gap_fitting.ipynb #f063s
 def report_frame(file: GapFile,
                  ) -> "pd.DataFrame":
     "The cross-validation as a table."

@@ -31,6 +31,7 @@ def _readable(text: str) -> str:
     text = text.replace(r"\^{}", "^").replace(r"\~{}", r"\textasciitilde{}")
     return _SHELL.sub("", _SYMBOL.sub(lambda macro: _SYMBOLS[macro[1]], text))
 
+# %% ../../nbs/14_formats.ipynb #t007cs
 def from_latex(text: str,
                ) -> str:  # on one line; formulas stay as they are written
     "LaTeX to plain text."
@@ -75,6 +76,7 @@ def _is_math(text: str) -> bool:
         depths.append(depth)
     return depth == 0 and min(depths) == 0 and text.count("\\") == len(re.findall(r"\\(?=[^\\])", text))
 
+# %% ../../nbs/14_formats.ipynb #e003s
 def to_latex(text: str,
              ) -> str:  # formulas stay as they are written
     "Plain text to LaTeX; `from_latex` gives the same text back."
@@ -100,6 +102,7 @@ class Name:
     @property
     def is_group(self) -> bool: return " " in self.family and not self.given and not self.particle
 
+# %% ../../nbs/14_formats.ipynb #e007s
 OTHERS = Name("others")  # BibTeX's word for the authors that are not listed
 _PARTICLES = frozenset("""van von der den de del della degli di da do dos das du des la le les lo ten ter te tot zu zum
 zur af av op het 't bin ibn""".split())
@@ -118,6 +121,7 @@ def _family(words: Sequence[str]) -> tuple[str, str]:
     n = min(n, len(words) - 1)
     return " ".join(words[:n]), " ".join(words[n:])
 
+# %% ../../nbs/14_formats.ipynb #e009s
 def _first_last(words: Sequence[str]) -> Name:
     "A name whose given name comes first."
     words, suffix = (words[:-1], words[-1]) if len(words) > 2 and _is_suffix(words[-1]) else (words, "")
@@ -137,6 +141,7 @@ def _last_first(parts: Sequence[str]) -> Name:
     particle, family = _family(words) if words else ("", "")
     return Name(family, given, particle, suffix) if family else Name(given)
 
+# %% ../../nbs/14_formats.ipynb #e009bs
 def name_parts(text: str,  # "First von Last", "von Last, First", or a group
                ) -> Name:
     "The parts of an author's name in plain text."
@@ -164,6 +169,7 @@ def _word(text: str) -> str:
     braced = text.startswith("{") and not text.startswith("{\\")
     return from_latex(text).replace(" ", "\0") if braced else from_latex(text)
 
+# %% ../../nbs/14_formats.ipynb #e011bs
 def _one_name(text: str) -> Name:
     "One name of a BibTeX field; a name in braces is one whole, as that of a group."
     group = len(_split(text, r",|\s+|~")) == 1 and text.startswith("{") and text.endswith("}")
@@ -186,6 +192,7 @@ def _listed(text: str) -> list[str]:
         return [f"{family}, {given}" for family, given in zip(parts[::2], parts[1::2], strict=True)]
     return parts
 
+# %% ../../nbs/14_formats.ipynb #e012s
 def names_in(text: str,  # a field of BibTeX, as `author` or `editor`
              ) -> tuple[Name, ...]:  # "others" is a name here
     "The names in a list of names."
@@ -200,6 +207,7 @@ def _part(text: str) -> str:
     "A part of a name in LaTeX, in braces where a comma or `and` would end it."
     return f"{{{to_latex(text)}}}" if re.search(r",|;|\band\b", text, re.IGNORECASE) else to_latex(text)
 
+# %% ../../nbs/14_formats.ipynb #e014s
 def latex_name(name: Name,
                ) -> str:  # "van der Maaten, Laurens"; a group in braces
     "A name as BibTeX wants it."
@@ -225,6 +233,7 @@ class Entry:
     kind: str = ""  # its type by the name of BibTeX: "article", "inproceedings"; "" where it has none
     people: dict[str, tuple[Name, ...]] = field(default_factory=dict)  # "author", "editor" … -> their names
 
+# %% ../../nbs/14_formats.ipynb #c007s
 def _authors(people: Mapping[str, Sequence[Name]]) -> tuple[str, ...]:
     "Authors as strings; those that are not listed are left out."
     return tuple(str(name) for name in people.get("author", ()) if name != OTHERS)
@@ -287,6 +296,7 @@ def _library(text: str) -> Any:
     if not logger.handlers: logger.addHandler(logging.NullHandler())
     return bibtexparser.parse_string(text)
 
+# %% ../../nbs/14_formats.ipynb #e017s
 def _runs_on(entry: Any) -> bool:
     "Whether a comma is missing, so that two fields became one."
     return any(re.search(rf"[\"}}]\s*\n\s*{_FIELD}[\"{{\d]", str(one.value)) for one in entry.fields)
@@ -304,6 +314,7 @@ def _source(lines: Sequence[str], start: int) -> str:
     end = next((n for n in range(start + 1, len(lines)) if re.match(r"\s*@\s*\w+\s*[{(]", lines[n])), len(lines))
     return "\n".join(lines[start:end]).strip()
 
+# %% ../../nbs/14_formats.ipynb #e017bs
 def _repaired(raw: str) -> tuple[Any, str]:
     "The entry in a text that cannot be parsed, and what was wrong with it; None and \"\" where nothing helps."
     if re.match(r"@\s*(?:string|preamble|comment)\b", raw, re.IGNORECASE): return None, ""
@@ -337,6 +348,7 @@ def _of_block(name: str, block: Any, strings: Mapping[str, str], lines: Sequence
     found = _bib_entry(name, line, entry, strings, note)
     yield replace(found, key="") if "no key" in note else found
 
+# %% ../../nbs/14_formats.ipynb #e019s
 def bib_entries(name: str,  # of the file, for reports
                 text: str,  # of a BibTeX file
                 ) -> Iterator[Entry]:
@@ -376,6 +388,7 @@ def _comma_order(text: str) -> str:
     parts = text.split(",")
     return ",".join([parts[0], parts[2], parts[1]]) if len(parts) == 3 else text
 
+# %% ../../nbs/14_formats.ipynb #e021s
 def _ris_entry(name: str, begun: int, values: Mapping[str, Sequence[str]], note: str = "") -> Entry:
     "An entry of the values by tag."
     typed = " ".join(values.get("TY", ()))
@@ -442,6 +455,7 @@ def _csl_name(name: Any) -> Name | None:
     if not family and not given: return None
     return Name(family, given, particle, part.get("suffix", "")) if family else Name(given)
 
+# %% ../../nbs/14_formats.ipynb #e022bs
 def _csl_date(date: Any) -> dict[str, str]:
     "Year, month and day of a date; a text as the year where it is one."
     if not isinstance(date, dict): return {"year": str(date)} if date else {}
@@ -491,6 +505,7 @@ def _objects(text: str, at: int) -> Iterator[tuple[int, Any]]:
             end = following.end() if following else len(text)
         at = end
 
+# %% ../../nbs/14_formats.ipynb #e025s
 def csl_entries(name: str,  # of the file, for reports
                 text: str,  # of a CSL-JSON file
                 ) -> Iterator[Entry]:

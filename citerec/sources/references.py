@@ -65,6 +65,7 @@ def citation_key(paper: Paper,
     unique = (f"{key}{a}{b}" for a in ("", *_UNIQUE) for b in _UNIQUE)
     return next((one for one in unique if one.lower() not in used), f"{key}{len(used)}")
 
+# %% ../../nbs/16_references.ipynb #c008s
 def citation_keys(papers: Sequence[Paper],
                   taken: Collection[str] = (),  # keys that are in use
                   ) -> list[str]:  # in the papers' order
@@ -117,6 +118,7 @@ def _own_entry(paper: Paper) -> Entry | None:
     "The user's own entry of a paper; None where there is none."
     return next((e for e in bib_entries("", paper.bibtex) if not e.fault), None) if paper.bibtex else None
 
+# %% ../../nbs/16_references.ipynb #c014s
 def entry_of(paper: Paper,
              key: str = "",  # "": made of the record
              ) -> Entry:
@@ -147,6 +149,7 @@ def _names_stand_out(words: Sequence[str]) -> bool:
     long = [w for w in words[1:] if len(w) > _SOME and w.isalpha()]
     return len(long) >= _SOME and 2 * sum(w[0].isupper() for w in long) < len(long)
 
+# %% ../../nbs/16_references.ipynb #c017s
 def latex_title(title: str,
                 ) -> str:  # LaTeX, in which capitals that matter stand in braces
     "A title that keeps its capitals in every style."
@@ -182,6 +185,7 @@ def _entry_key(entry: Entry) -> str:
     names = entry.people.get("author") or tuple(map(name_parts, entry.authors[:1]))
     return _clean_key(entry.key) or _made_key(names, year[0] if year else "", entry.fields.get("title", ""))
 
+# %% ../../nbs/16_references.ipynb #c019bs
 def bibtex_of(entry: Entry,
               key: str = "",  # another key than its own; "": its own, or made of its fields where it has none
               ) -> str:  # ends with a line break
@@ -227,6 +231,7 @@ def _ris_name(name: Name) -> str:
     head = f"{name.particle} {name.family}".strip()
     return ", ".join(filter(None, [head, name.given, name.suffix]))
 
+# %% ../../nbs/16_references.ipynb #c026s
 def ris_of(entry: Entry) -> str:  # ends with a line break
     "An entry in RIS."
     fields = dict(entry.fields)
@@ -277,6 +282,7 @@ def _csl_date(fields: dict[str, str]) -> dict[str, Any]:
     day = int(fields["day"]) if number and fields.get("day", "").isdecimal() else 0
     return {"date-parts": [[part for part in (int(year), number, day) if part]]}
 
+# %% ../../nbs/16_references.ipynb #c029s
 def _csl_value(value: str) -> Any:
     "A value that was read from JSON becomes JSON."
     if value[:1] not in ("{", "["): return value
@@ -304,6 +310,7 @@ def csl_of(entry: Entry) -> dict[str, Any]:  # what JSON can hold
         if name not in {*_HIDDEN, *people, *_MAKERS} and value: record.setdefault(csl, _csl_value(value))
     return record
 
+# %% ../../nbs/16_references.ipynb #c030s
 def to_csl(papers: Iterable[Paper],
            keys: Sequence[str] | None = None,  # one a paper; None: the users' own, or made of the records
            ) -> str:
@@ -318,6 +325,7 @@ def _markdown(text: str) -> str:
     pieces = re.split(r"(\$[^$]+\$)", _shown(text))
     return "".join(p if i % 2 else re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", p) for i, p in enumerate(pieces))
 
+# %% ../../nbs/16_references.ipynb #c033s
 def to_markdown(papers: Iterable[Paper],
                 ) -> str:  # a line a paper
     "Papers as a list in Markdown."
@@ -346,6 +354,7 @@ def _style(style: str | Path) -> Any:
     except Exception as e:
         raise InputError(f"{path} is no style that can be used ({e}).", "Take another one.") from None
 
+# %% ../../nbs/16_references.ipynb #c036s
 def _plain_form(entry: Entry) -> str:
     "An entry in no style: authors, year, title, venue, link."
     fields = entry.fields
@@ -366,6 +375,7 @@ def _styled(style: Any, record: dict[str, Any]) -> str:
         bibliography.register(Citation([CitationItem("a")]))
         return " ".join("".join(map(str, bibliography.bibliography())).split())
 
+# %% ../../nbs/16_references.ipynb #c037s
 def formatted(papers: Iterable[Paper],
               style: str | Path = "apa",  # a name in `STYLES`, or a .csl file
               ) -> list[str]:  # one a paper, in their order

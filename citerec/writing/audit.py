@@ -61,6 +61,7 @@ def _entry_range(text: str, line: int) -> Range:
     after = re.compile(r"\n[ \t]*(?:@\w+\s*[{(]|TY  -)").search(text, begin + 1)
     return begin, after.start() if after else len(text)
 
+# %% ../../nbs/75_audit.ipynb #c006s
 def _field_range(text: str, entry: Range, name: str) -> Range | None:
     "Where the value of a field of BibTeX stands, without its braces."
     found = re.compile(rf"(?:^|[,{{(\s]){name}\s*=\s*", re.IGNORECASE).search(text, *entry)
@@ -165,6 +166,7 @@ _DATES = ("year", "date", "urldate", "eventdate", "origdate", "pubstate", "issue
 
 def _inherits(entry: LibraryEntry) -> bool: return any(_split(entry, name) for name in ("crossref", "xdata", "xref"))
 
+# %% ../../nbs/75_audit.ipynb #c015s
 def _incomplete(case: Case) -> Iterator[Remark]:
     "Entries that cannot be read, or lack what every entry needs."
     for entry in case.library.entries:
@@ -194,6 +196,7 @@ def _bad_year(text: str, today: date) -> str:
     if not re.search(r"\d", text) or re.search(r"\d\s*(?:bc|ad|ce)\b", text, re.IGNORECASE): return ""
     return f"“{text}” is no year"
 
+# %% ../../nbs/75_audit.ipynb #c017s
 def _bad_doi(text: str) -> str:
     "What is wrong with a DOI; \"\" where nothing is."
     plain = re.sub(r"\\(?=[_&%#$])|[{}]", "", text.strip())
@@ -235,6 +238,7 @@ def _faults(case: Case, entry: LibraryEntry) -> list[tuple[str, str]]:
 
 def _said(words: str) -> str: return f"{words[:1].upper()}{words[1:]}."
 
+# %% ../../nbs/75_audit.ipynb #c019s
 def _malformed(case: "_Near") -> Iterator[Remark]:
     "Fields that no reader can use, with the record's value where it is known."
     for entry in case.library.entries:
@@ -261,6 +265,7 @@ def _same(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:
     if shared: return "paper" if akin(a.title, b.title) else "" if {a.entry.kind, b.entry.kind} & _WHOLES else shared
     return "paper" if one_paper(facts_of(a.paper), facts_of(b.paper)) else ""
 
+# %% ../../nbs/75_audit.ipynb #c021s
 def _pairs(case: "_Near") -> Iterator[tuple[LibraryEntry, LibraryEntry]]:
     "Entries that may be one paper: with the same title, identifier or record; each with an earlier one."
     seen: dict[tuple[str, str], list[LibraryEntry]] = defaultdict(list)
@@ -300,6 +305,7 @@ def _duplicates(case: "_Near") -> Iterator[Remark]:
             yield _remark(case, entry, "field", "warning", words, "Look up which of them it belongs to.",
                           "doi" if why == "DOI" else _arxiv_of(entry)[0])
 
+# %% ../../nbs/75_audit.ipynb #c022s
 def _better(a: LibraryEntry, b: LibraryEntry) -> str:
     "Which of two entries to keep: the published one, else the one with more fields."
     def worth(e: LibraryEntry) -> tuple[bool, int]: return not _is_preprint(e), len(e.entry.fields)
@@ -320,6 +326,7 @@ def _is_preprint(entry: LibraryEntry) -> bool:
     told = " ".join(fields.get(n, "") for n in places)
     return bool(_arxiv_of(entry)[0] or re.search(r"arxiv|biorxiv|medrxiv", told, re.IGNORECASE))
 
+# %% ../../nbs/75_audit.ipynb #c024s
 def _published(case: Case) -> Iterator[Remark]:
     "Preprints whose record names the place of publication."
     for entry in case.library.entries:
@@ -345,6 +352,7 @@ def retracted(paper: Paper,
     concepts = {c.lower() for c in paper.concepts}
     return bool(_RETRACTED.match(paper.title)) or bool(concepts & {"retracted", "retracted publication"})
 
+# %% ../../nbs/75_audit.ipynb #c025s
 def _retractions(case: "_Near") -> Iterator[Remark]:
     "Entries of retracted papers."
     for entry in case.library.entries:
@@ -366,6 +374,7 @@ def _record_slips(case: Case, ours: Paper, theirs: Paper) -> bool:
     slips = len(mine) == len(other) and all(map(is_slip, mine, other))
     return slips and common(mine) > _RARER * (common(other) + 1)
 
+# %% ../../nbs/75_audit.ipynb #c026s
 def _differing(case: "_Near") -> Iterator[Remark]:
     "Fields that differ from the record."
     for entry in case.library.entries:
@@ -411,6 +420,7 @@ def _heads(title: str) -> list[str]:
     "What stands before the subtitle, where there is one."
     return [head for head in re.split(r"[:?.\u2013\u2014]\s", title)[:1] if head != title]
 
+# %% ../../nbs/75_audit.ipynb #c028s
 def _slipped(ours: Paper, theirs: Paper) -> bool:
     "Whether a record with nearly the same title is the same paper: by its authors; by all, where a word is another."
     if not _share_somebody(ours.authors, theirs.authors): return False
@@ -428,6 +438,7 @@ def _titles(corpus: Corpus) -> list[str]:
     "The titles of a corpus by row."
     return corpus.store.titles()
 
+# %% ../../nbs/75_audit.ipynb #c028bs
 class _Near(Case):
     "The papers of the corpus that an unmatched entry may be."
     @made_once
@@ -477,6 +488,7 @@ def _backwards(text: str) -> bool:
     first, last = pages[1], pages[2]
     return int(last) < int(first) and int(first[: max(len(first) - len(last), 0)] + last) < int(first)
 
+# %% ../../nbs/75_audit.ipynb #c030s
 def _signs(case: "_Near", entry: LibraryEntry) -> list[str]:
     "What is strange about an entry that was not found, in clauses."
     assert entry.paper
@@ -502,6 +514,7 @@ def _chimera(case: "_Near", entry: LibraryEntry) -> Paper | None:
         if len(only_ours) == len(entry.paper.authors) and _all_but_equal(entry.title, record.title): return record
     return None
 
+# %% ../../nbs/75_audit.ipynb #c031s
 _EQUAL = .93  # least share of letters in common, for titles that only differ by a slip
 
 def _all_but_equal(a: str, b: str) -> bool:
@@ -517,6 +530,7 @@ def _asked(case: Case, entry: LibraryEntry) -> tuple[Paper | None, str]:
     try: return case.look_up(entry.paper), "Crossref does not know it"
     except ServiceError as e: return None, f"the look-up failed: {e.problem}"
 
+# %% ../../nbs/75_audit.ipynb #c032s
 def _strange(case: "_Near") -> Iterator[Remark]:
     "Entries that are not known, with what is strange about them."
     entries = [e for e in case.library.entries if e.paper]

@@ -269,12 +269,12 @@ class Change:
         recover(home)
         with _alone(home) as kept:
             writes = [_write(file, _encoded(file, edits)) for file in self.files if (edits := self._of(file))]
+            for old in _records(kept)[: 1 - _KEPT]: remove(old)
             record = kept / str(max((int(r.name) for r in _records(kept)), default=0) + 1)
             try:
                 _keep(record, self.title, writes, home, (self.draft or self.files[-1].path).resolve())
                 _write_all(writes)
             finally: _settle(record, home)
-            for old in _records(kept)[:-_KEPT]: remove(old)
         return tuple(w.path for w in writes)
 
 # %% ../../nbs/76_changes.ipynb #c039

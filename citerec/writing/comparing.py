@@ -28,6 +28,7 @@ def _words(title: str) -> tuple[str, ...]:
     key = re.sub(r"(?<=[a-z]{3})is(?=(?:e|ed|es|er|ers|ing|ation|ations)\b)", "iz", title_key(title))
     return tuple(re.sub(r"(?<=[a-z]{3})our(?=s?\b|ed\b|al\b)", "or", key).split())
 
+# %% ../../nbs/74_comparing.ipynb #c005s
 def _is_part(a: Sequence[str], b: Sequence[str]) -> bool:
     "Whether the shorter title begins or ends the longer one."
     short, long = sorted((a, b), key=len)
@@ -84,6 +85,7 @@ def _name_words(name: str) -> frozenset[str]:
     plain = re.sub(r"(?<=[ao])e(?=[^\W\d_])|(?<=u)e(?=[^\W\d_])", "", plain)
     return frozenset(w for w in re.findall(r"[^\W\d_]+", plain) if len(w) > 1 and w not in _NO_NAMES)
 
+# %% ../../nbs/74_comparing.ipynb #c012s
 def _joined(name: str) -> frozenset[str]:
     "Its words joined in both orders, for names whose parts are cut in different ways."
     words = [w for w in re.findall(r"[^\W\d_]+", name.casefold().translate(_LETTERS)) if len(w) > 1]
@@ -122,6 +124,7 @@ def _given(name: str) -> str:
     first = (name.partition(",")[2] or name).split()
     return first[0].casefold() if first and len(first[0].strip(".")) > 1 else ""
 
+# %% ../../nbs/74_comparing.ipynb #c015s
 def exchanged(ours: Sequence[str],  # authors of an entry
               theirs: Sequence[str],  # authors in the record
               ) -> tuple[list[str], list[str]]:  # those that only one of the lists has; empty where that is no fault
@@ -222,6 +225,7 @@ def venues_of(text: str,  # a venue, as an entry or a record has it
     if _SIDE.search(text) or PREPRINTS.search(text): return frozenset()
     return frozenset(n for n, pattern in (CONFERENCES | JOURNALS).items() if re.search(pattern, plain))
 
+# %% ../../nbs/74_comparing.ipynb #c020s
 def contradict(ours: str,  # the venue of an entry
                theirs: str,  # the venue in the record
                ) -> bool:
@@ -249,6 +253,7 @@ def same_venue(ours: str, theirs: str) -> bool:
     words = [{w for w in title_key(v).split() if len(w) > 3 and not w.isdigit()} - _ANYWHERE for v in (ours, theirs)]
     return title_key(ours) == title_key(theirs) or bool(words[0] & words[1])
 
+# %% ../../nbs/74_comparing.ipynb #c025s
 def year_differs(ours: Paper,
                  theirs: Paper,  # the record
                  ) -> bool:
@@ -271,6 +276,7 @@ class Difference:
 def _listed(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (" and others" if len(names) > most else "")
 
+# %% ../../nbs/74_comparing.ipynb #c028s
 def _other_version(ours: Paper, theirs: Paper, exchanged: Sequence[str]) -> bool:
     "Whether one record is of a preprint and the other is not, so that a few authors may have come or gone."
     preprints = [not p.venue or bool(PREPRINTS.search(p.venue)) for p in (ours, theirs)]

@@ -59,6 +59,7 @@ def _marked(sentence: Sentence, slot: int | None) -> str:
     end = text[-1:] if text[-1:] in ".!?:" else ""
     return f"{text.removesuffix(end).rstrip()} {MARKER}{end}"
 
+# %% ../../nbs/79_draft.ipynb #d06s
 def _asked(manuscript: Manuscript, place: Place) -> str:
     "The sentence of a place, with a marker."
     sentence, slot = sentence_at(manuscript, place), None
@@ -84,6 +85,7 @@ def _within_draft(confidence: float, own: bool, length: int) -> float:
     odds = _SLOPE * math.log(p / (1 - p)) + _SHIFT + _SHIFT_PER * log + own * (_OWN + _OWN_PER * log)
     return 1 / (1 + math.exp(-odds))
 
+# %% ../../nbs/79_draft.ipynb #d10s
 def preferred(recommendations: Sequence[Recommendation],  # best first
               keys: dict[str, str],  # paper id -> citation key, of the own bibliography; empty: there is none
               ) -> list[Recommendation]:  # best first, with `yours` set
@@ -276,6 +278,7 @@ def _remark(manuscript: Manuscript, place: Any, code: str, severity: Severity, m
     end_line, end_column = file.line_column(place.span.end)
     return Remark(file.path or Path("draft"), line, column, end_line, end_column, code, severity, message, fix)
 
+# %% ../../nbs/79_draft.ipynb #d18s
 def missing(manuscript: Manuscript,
             gaps: Iterable[Gap],
             has_entry: Any,  # key -> whether the bibliography has an entry

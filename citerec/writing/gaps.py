@@ -41,6 +41,7 @@ class Place:
     section: str = ""  # titles from the outermost section to the innermost: "Experiments > Data"
     document: str | None = None  # which document it stands in; None: not known
 
+# %% ../../nbs/73_gaps.ipynb #g011s
 def places(rows: Any,  # dictionaries or objects with `text`, `previous`, `next` and `section`; or a table of pandas
            ) -> list[Place]:
     "Sentences with their surroundings; what a row lacks counts as empty."
@@ -249,6 +250,7 @@ def _is_linked(found: Sequence[Place], row: int) -> bool:
     "Whether the row before holds the sentence before."
     return row > 0 and bool(found[row].previous) and found[row - 1].text == found[row].previous
 
+# %% ../../nbs/73_gaps.ipynb #g037s
 def _runs(found: Sequence[Place]) -> list[tuple[int, int]]:
     "How many sentences of the same run stand before and after each sentence."
     before, after = [0] * len(found), [0] * len(found)
@@ -285,6 +287,7 @@ def _encoder() -> Any:
     "The encoder of the embedding model that ships with citerec."
     return Embedder().model
 
+# %% ../../nbs/73_gaps.ipynb #g041s
 def meanings(texts: Sequence[str],
              ) -> np.ndarray:  # float16, shape (texts, 3 * dim)
     "What the middle layers of the embedding model make of texts; an empty text is all zeros."
@@ -318,6 +321,7 @@ def gram_table(texts: Sequence[str],
     table.data = 1 + np.log(table.data)
     return table
 
+# %% ../../nbs/73_gaps.ipynb #g044s
 def weighed(table: "csr_matrix",  # from `gram_table`
             rarity: np.ndarray,  # of each word or pair
             ) -> "csr_matrix":  # rows of length 1, or empty
@@ -339,6 +343,7 @@ class Signs:
     places: np.ndarray  # shape (sentences, len(PLACES))
     places_alone: np.ndarray  # the same, as if each sentence came alone
 
+# %% ../../nbs/73_gaps.ipynb #g047s
 def signs_of(found: Sequence[Place],
              ) -> Signs:
     "Read sentences and their neighbours."
@@ -360,6 +365,7 @@ def line_columns(signs: Signs,
                            signs.cues[text], signs.cues[before], signs.cues[after],
                            signs.sections, signs.places_alone if alone else signs.places], axis=1)
 
+# %% ../../nbs/73_gaps.ipynb #g051s
 def tree_columns(signs: Signs,
                  scores: np.ndarray,  # shape (models, texts): what each model says of each text alone
                  alone: bool = False,  # as if each sentence came alone
@@ -533,6 +539,7 @@ def goes_on(text: str,  # a sentence
     "Whether a sentence goes on about what the sentence before it speaks of, and brings in nobody new."
     return bool(_GOES_ON.match(text)) and not has_new_name and not CUES["et_al"].search(text)
 
+# %% ../../nbs/73_gaps.ipynb #g091s
 def is_own(text: str,  # a sentence
            has_new_name: bool,  # one that the document has not used before
            ) -> bool:
@@ -556,6 +563,7 @@ def _same_paragraph(manuscript: Any, before: Any, after: Any) -> bool:
     between = manuscript.files[after.span.file].text[before.span.end : after.span.start]
     return not _EMPTY_LINE.search(between)
 
+# %% ../../nbs/73_gaps.ipynb #g094s
 def _has_source(manuscript: Any, has_new_name: Sequence[bool]) -> list[bool]:
     "Whether each sentence has a citation of its own, or one beside it."
     sourced: list[bool] = []

@@ -9,7 +9,7 @@ __all__ = ['Place', 'Replaced', 'Cited', 'Style', 'style_of', 'cite_changes', 'c
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -256,6 +256,7 @@ def _is_closed(text: str) -> bool:
         depth = depth + (sign[0][0] == "@" or depth > 0) if sign[0][-1] == "{" else max(0, depth - 1)
     return depth == 0
 
+# %% ../../nbs/78_insertion.ipynb #c025s
 def _bib_edit(file: TextFile, entries: Sequence[str]) -> Edit:
     "New entries at the end of a .bib file. Raises `InputError` where they would not be read."
     text = file.text

@@ -116,6 +116,7 @@ _SPEC = re.compile(r"[mv]|[oO]|[dD]..|s|t.|\+|\{[^{}]*\}|\s")
 
 def _after_space(text: str, at: int) -> int: return _SPACE.match(text, at).end()  # type: ignore[union-attr]
 
+# %% ../../nbs/69_latex.ipynb #l021s
 def _parameters(spec: str) -> tuple[str | None, ...]:
     "The parameters that the document-command form of a definition names."
     out: list[str | None] = []
@@ -269,6 +270,7 @@ def is_no_key(key: str) -> bool:
     "Whether what stands for a key is none: a question mark, TODO."
     return len(key) <= _LONGEST_WORD and bool(_NO_KEY.fullmatch(key))
 
+# %% ../../nbs/69_latex.ipynb #l041s
 _LONGEST_WORD = 40  # characters of what stands where a key is to come
 
 @dataclass(frozen=True)
@@ -287,6 +289,7 @@ def _key_list(text: str, a: int, b: int) -> Iterator[tuple[str, int, int]]:
         at = m.start() + len(m[0]) - len(m[0].lstrip(" \t\n\x00"))
         yield re.sub(r"[\s\x00]+", " ", key), at, at + len(key)
 
+# %% ../../nbs/69_latex.ipynb #l041s1s
 def given_keys(text: str, name: str, at: int) -> Cited | None:
     "The keys that follow a citing command; None where none do."
     several, keys, empty, end = name.endswith("cites"), list[tuple[str, int, int]](), False, -1
@@ -412,6 +415,7 @@ def _learn(r: LatexReader, text: str, closes: dict[int, int]) -> None:
         at = _after_space(text, at)
         if at in closes and (base := _ENVIRONMENT.search(text, at, closes[at])): r.aliases[m[1]] = base[2]
 
+# %% ../../nbs/69_latex.ipynb #l053bs
 def read_latex(r: LatexReader,
                file: TextFile) -> None:
     "Read a file."
@@ -442,6 +446,7 @@ def _run(r: LatexReader, view: View, a: int, b: int) -> None:
         r.found.add(view.text[at:i], Span(view.file, starts[at], ends[i - 1]))
         at = i
 
+# %% ../../nbs/69_latex.ipynb #l054s
 def _token(r: LatexReader, view: View, m: re.Match[str], b: int) -> int:
     "Read one token; where reading goes on."
     text, (a, at), found = view.text, m.span(), r.found
@@ -584,6 +589,7 @@ def _citation(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
                                  tuple(view.span(*k[1:]) for k in known), name in TEXTUAL))
     return cited.end
 
+# %% ../../nbs/69_latex.ipynb #l055s2s
 def _unclosed(r: LatexReader, view: View, name: str, a: int) -> None:
     file = r.found.files[view.file]
     line, _ = file.line_column(view.span(a, a + 1).start)
@@ -639,6 +645,7 @@ def _title(r: LatexReader, view: View, name: str, at: int) -> int:
     r.until(view, view.closes[here], end)
     return here + 1
 
+# %% ../../nbs/69_latex.ipynb #l056s1s
 _ITEM = re.compile(r"\\bibitem\s{0,4}(?:\[(?:[^\[\]{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,400}\}){0,400}+\])?\s{0,4}"
                    r"\{([^{}]{1,200})\}")
 
@@ -696,6 +703,7 @@ def _gone(r: LatexReader, view: View, name: str, at: int) -> int:
             at = view.closes[here] + 1
         else: return at
 
+# %% ../../nbs/69_latex.ipynb #l057s1s
 def _half(r: LatexReader, view: View, name: str, at: int) -> int:
     "Leave out the arguments of a command that are no prose."
     for _ in range(_HALF[name]):
@@ -750,6 +758,7 @@ def _footnote(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     r.until(view, arg[1], lambda: finish(r.found))
     return arg[0]
 
+# %% ../../nbs/69_latex.ipynb #l060s
 def _todo(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at) if view.text[at : at + 1] in ("{", "[") else None
     if not arg: return at
@@ -773,6 +782,7 @@ def _item(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     _aside(r, view, here + 1, option - 1)
     return option
 
+# %% ../../nbs/69_latex.ipynb #l060s1s
 def _bibliography(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at)
     if not arg: return at

@@ -84,6 +84,7 @@ def _titled(corpus: Corpus) -> dict[str, list[str]]:
         found.setdefault(title_key(title), []).append(paper_id)
     return found
 
+# %% ../../nbs/72_library.ipynb #c010s
 def recognise(paper: Paper,  # of an entry
               corpus: Corpus,
               ) -> tuple[Paper, str] | None:  # the record, and by what it was recognised; None: not in the corpus
@@ -113,6 +114,7 @@ class ReadFile:
         except OSError: return True
         return (now.st_size, now.st_mtime_ns) != (self.size, self.modified) and sha256_of(self.path) != self.sha256
 
+# %% ../../nbs/72_library.ipynb #c013s
 def _read(path: Path) -> tuple[ReadFile, list[Entry]]:
     "A file, and its entries. Raises `InputError`."
     text, entries = read_bibliography(path)
@@ -221,6 +223,7 @@ def _capitalised(sentence: str) -> frozenset[str]:
     "The capitalised words of a sentence, as surnames are compared."
     return surnames(re.findall(r"\b[^\W\d_a-z][\w'’]+", sentence))
 
+# %% ../../nbs/72_library.ipynb #c026s
 def _named(papers: Sequence[Paper], sentence: str) -> np.ndarray:
     "How many authors of each paper a sentence names; the first one counts twice, and twice more before \"et al.\"."
     words = _capitalised(sentence)
@@ -245,6 +248,7 @@ class Support:
         return f"{self.score:5.2f}  [{self.entry.key}] {one_line(self.entry.title)}{year}\n" \
                f"       {self.quoted}: “{one_line(self.quotation)}”"
 
+# %% ../../nbs/72_library.ipynb #c028s
 class Supports(list[Support]):
     "Entries that support a sentence, best first."
     def __str__(self) -> str: return "\n".join(map(str, self))
@@ -262,6 +266,7 @@ def _text_paper(entry: LibraryEntry) -> Paper | None:
     "The record by which an entry takes part: its own where it has an abstract, else that of the corpus."
     return entry.paper if entry.paper and entry.paper.abstract else entry.record or entry.paper
 
+# %% ../../nbs/72_library.ipynb #c031s
 @dataclass(frozen=True, eq=False, repr=False)
 class _Entries:
     "The entries of a library, by key, by paper and by text."
@@ -412,6 +417,7 @@ def _within(text: str, corpus: Corpus) -> Paper | None:
     return max((p for p in named if len(title_key(p.title).split()) >= _NAMES_A_PAPER), default=None,
                key=lambda p: len(p.title))
 
+# %% ../../nbs/72_library.ipynb #c036ds
 def _own_entry(own: OwnEntry, manuscript: Manuscript, corpus: Corpus | None) -> LibraryEntry:
     "An entry of a draft's own list."
     path = manuscript.files[own.span.file].path or Path("text")

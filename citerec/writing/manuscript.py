@@ -80,6 +80,7 @@ def _headline(m: Manuscript) -> str:
             f"{_counted(len(m.slots), 'open slot')}, "
             f"{_counted(len(m.bibliographies), 'bibliography', 'bibliographies')}")
 
+# %% ../../nbs/71_manuscript.ipynb #s012s
 def _outline(sections: dict[str, tuple[int, int, int]]) -> str:
     "Sections with their numbers, as a table."
     rows = ["<tr><th>section</th><th>sentences</th><th>citations</th><th>slots</th></tr>"]
@@ -100,6 +101,7 @@ def _written_slots(text: str) -> list[tuple[int, int]]:
         if not outer or a >= outer[-1][1]: outer.append((a, b))
     return outer
 
+# %% ../../nbs/71_manuscript.ipynb #s021s
 _NO_SLOT = re.compile(r"[\[(]?\s*(?:TODO|FIXME|XXX|TBD)\b(?!.*cit)(?!.*ref)", re.I | re.S)  # something else is to come
 _BEFORE_NOUN = re.compile(r"\b(?:in|by|of|from|see|following|to|with|than|and|as|on|for)[\s~]*$", re.I)
 _NOUNS = frozenset(("cite", "shortcite", "[@]", "{cite}", "{cite:p}", "citep", "autocite", "parencite"))
@@ -162,6 +164,7 @@ def _blanked(text: str, places: list[tuple[int, int]]) -> str:
         done = b
     return "".join([*out, text[done:]])
 
+# %% ../../nbs/71_manuscript.ipynb #s023s
 def _cuts(found: Found, names: Callable[[Iterable[str]], str]) -> list[_Cut]:
     "The sentences of all paragraphs; slots that are written as words are added."
     out: list[_Cut] = []
@@ -207,6 +210,7 @@ def _named_in(yaml: str) -> list[str]:
     names = [*inline.split(","), *re.findall(r"(?m)^[ \t]*-[ \t]+(\S.*)$", m[2])]
     return [n for name in names if (n := name.strip().strip("\"'"))]
 
+# %% ../../nbs/71_manuscript.ipynb #s031s
 def _project(folder: Path) -> Path:
     "The folder of the project that a draft belongs to: at most five levels up."
     for up in (folder, *folder.parents[:5]):
@@ -240,6 +244,7 @@ def _fits(path: Path, found: Found) -> bool:
     except InputError: return False
     return bool(keys) and len(keys & {m[1] for m in _ENTRY.finditer(text)}) * 2 > len(keys)
 
+# %% ../../nbs/71_manuscript.ipynb #s032s
 def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None, name: str) -> Path | None:
     "The file that a name in a draft means; None where there is none, with a note."
     why = "it is no file" if "://" in name else "there is no such file"
@@ -273,6 +278,7 @@ class _Names:
         shown = list(dict.fromkeys(_people(names_in(self.fields.get(key, ""))) or _by_key(key) for key in keys))
         return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
+# %% ../../nbs/71_manuscript.ipynb #s033s
 def _people(names: Sequence[Name]) -> str:
     "Authors as a sentence names them."
     shown = [" ".join(filter(None, [name.particle, name.family])) for name in names]
@@ -311,6 +317,7 @@ def _opened(source: str | os.PathLike[str], format: Format | None) -> TextFile:
             raise InputError(f"{source} is not there.", "Check the path.")
     return text_file(source, format or format_of("", source))
 
+# %% ../../nbs/71_manuscript.ipynb #s051s
 def _read_text(found: Found, file: TextFile) -> None:
     "Plain text: paragraphs are set apart by empty lines."
     found.files.append(file)

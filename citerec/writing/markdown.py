@@ -24,6 +24,7 @@ class Block:
     end: int
     level: int = 0  # of a heading
 
+# %% ../../nbs/70_markdown.ipynb #m011s
 _FENCE = re.compile(r"[ \t>]{0,12}(`{3,}|~{3,}|:{3,})[ \t]*([^\n`]*)")
 _DIRECTIVE = re.compile(r"\{([\w:-]+)\}")
 _PROSE = frozenset("""note warning tip admonition important hint seealso dropdown epigraph margin sidebar danger
@@ -72,6 +73,7 @@ def masked(text: str,  # Markdown
             at = done = end
     return "".join([*out, text[done:]])
 
+# %% ../../nbs/70_markdown.ipynb #m012s
 def front_matter(text: str,  # masked
                  ) -> tuple[str, int]:
     "The YAML at the beginning of a text, and where it ends."
@@ -130,6 +132,7 @@ def _line_fenced(cut: _Blocks, fence: re.Match[str], bare: str) -> None:
     elif not (fence[1][0] == "`" and fence[2].rstrip().endswith("`")):
         cut.fence, cut.holds = fence[1], "aside" if name and name[1] in _FIGURES else "code"
 
+# %% ../../nbs/70_markdown.ipynb #m014s
 def _line_formula(cut: _Blocks, line: str, display: re.Match[str], a: int, b: int) -> None:
     "A line that begins with display mathematics."
     sign = line[display.start() : display.end()].strip(" \t>")
@@ -272,6 +275,7 @@ def _token(r: MarkdownReader, m: re.Match[str], b: int) -> int:
     elif alone or sign == "...": r.found.add(sign, r.span(a, at))
     return at
 
+# %% ../../nbs/70_markdown.ipynb #m023s
 def _cite(r: MarkdownReader, command: str, keys: list[tuple[str, int, int]], a: int, b: int, textual: bool) -> None:
     "A citation, or a slot where a key is none."
     known = [k for k in keys if not is_no_key(k[0])]
@@ -453,6 +457,7 @@ def _tag(r: MarkdownReader, a: int, b: int) -> int:
     r.found.add("<", r.span(a, a + 1))
     return a + 1
 
+# %% ../../nbs/70_markdown.ipynb #m026s1s
 def _entity(r: MarkdownReader, a: int, b: int) -> int:
     m = re.compile(r"&(?:[a-zA-Z][a-zA-Z0-9]{1,30}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});").match(r.text, a, b)
     r.found.add(html.unescape(m[0]) if m else "&", r.span(a, m.end() if m else a + 1))

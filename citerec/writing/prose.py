@@ -72,6 +72,7 @@ def _decoded(data: bytes) -> tuple[str, str]:
     try: return data.decode("cp1252"), "cp1252"
     except UnicodeDecodeError: return data.decode("latin-1"), "latin-1"
 
+# %% ../../nbs/68_prose.ipynb #p006s
 def text_file(text: str,
               format: Format,
               ) -> TextFile:
@@ -119,6 +120,7 @@ class Span:
     start: int  # characters of the file's text
     end: int
 
+# %% ../../nbs/68_prose.ipynb #p011s
 @dataclass(frozen=True)
 class Citation:
     "One citing command."
@@ -150,6 +152,7 @@ class Sentence:
     textual: bool  # one of its citations is a noun
     marked: str  # the text with [CITATION] at slots and [OTHERCIT] at citations
 
+# %% ../../nbs/68_prose.ipynb #p011s1s
 @dataclass(frozen=True)
 class OwnEntry:
     "An entry of a `thebibliography`."
@@ -261,6 +264,7 @@ def end_paragraph(found: Found) -> None:
     if done.kind == "footnote" and len(found._open) > 1: found._open[-2].after.append(done)
     else: found.paragraphs += [done, *done.after]
 
+# %% ../../nbs/68_prose.ipynb #p023s
 def begin(found: Found, kind: str) -> None:
     "A footnote, a heading or something that is no prose begins inside a paragraph."
     within = found._open[-1]
@@ -322,6 +326,7 @@ def _for_cutting(text: str, nouns: Iterable[int]) -> str:
     text = _LATE.sub(lambda m: f"{m[2]}{m[1]}", text)
     return _SHORT.sub(lambda m: f"{m[0][:-1]},", text)
 
+# %% ../../nbs/68_prose.ipynb #p032s
 def cut(text: str,  # a paragraph
         nouns: Iterable[int] = (),  # where citations stand that are nouns: one of them may begin a sentence
         ) -> list[tuple[int, int]]:

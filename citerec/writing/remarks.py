@@ -88,6 +88,7 @@ def _github(text: str, more: str = "") -> str:
     for character in "%\r\n" + more: text = text.replace(character, f"%{ord(character):02X}")
     return text
 
+# %% ../../nbs/67_remarks.ipynb #c014s
 def _annotation(remark: Remark) -> str:
     "A remark as a workflow command of GitHub."
     kind = "notice" if remark.severity == "note" else remark.severity
