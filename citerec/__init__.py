@@ -51,12 +51,14 @@ _all_ = ["load", "build", "update", "Recommender", "Recommendations", "Corpus", 
          "Recommendation", "Draft", "Library"]
 
 # %% ../nbs/90_package.ipynb #c008
+_completed_by = {"data.catalogue": "recommender", "writing.library": "writing.draft"}  # where docstrings are completed
+
 def __getattr__(name: str,  # a name of the table, or one that does not exist
                 ) -> Any:  # what the name stands for
     "Open the module in which `name` lives."
     if name not in _homes: raise AttributeError(f"module 'citerec' has no attribute '{name}'")
     value = getattr(import_module(f"citerec.{_homes[name]}"), name)
-    if _homes[name] == "data.catalogue": import_module("citerec.recommender")  # which completes their docstrings
+    if later := _completed_by.get(_homes[name]): import_module(f"citerec.{later}")
     globals()[name] = value
     return value
 

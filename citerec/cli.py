@@ -620,9 +620,8 @@ def _show_change(args: argparse.Namespace, change: Any, **more: Any) -> None:
 # %% ../nbs/97_cli.ipynb #d06b
 def _fill(args: argparse.Namespace) -> int:
     "Write the best paper into each slot; the exit code says whether all of them got one."
-    from citerec.writing.prose import Slot
     draft = _open_draft(args, args.drafts[0])
-    found = [f for f in draft.fill(progress=_watched(args)) if args.gaps or isinstance(f.place, Slot)]
+    found = draft.fill(gaps=args.gaps, progress=_watched(args))
     change = draft.write(found, args.min_confidence, args.cite_command, args.dry_run)
     left = [f for f in found if not f.best or (f.best.confidence or 0) < args.min_confidence]
     _show_change(args, change, places=len(found), left=[f.line for f in left])

@@ -143,6 +143,7 @@ def paragraph_queries(corpus: Corpus,
 _ALL_KNOWN = .4  # share of the drafts of which all other citations are known
 _PART = (.2, .7)  # part of a reference list that is known, least and most
 _LEAST_KNOWN = 2  # papers from which something is known of a draft
+_FEW = 4  # papers among which a choice can be learned
 
 def _cited_by_document(corpus: Corpus) -> Callable[[str], set[str]]:
     "What the corpus knows of a document's citations: its references, and what its sentences cite."
@@ -332,7 +333,6 @@ def _chosen(block: Block, rng: np.random.Generator) -> np.ndarray:
 # %% ../../nbs/84_fitting.ipynb #k24
 # families that a corpus or a run may lack, and the share of the queries in which each is left out
 DROPPABLE = {"context": .4, "graph": .4, "year": .4, "claim": .25, "meaning": .05}
-_FEW = 4  # candidates among which a choice can be learned
 _KNOWING = .5  # how much a query with known papers counts, against the same query without them
 
 def tasks_of(block: Block,

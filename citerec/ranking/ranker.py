@@ -30,7 +30,7 @@ from ..schema import Record
 _FROM_SCORE = ("score", "below_best", "above_tenth", "log_rank")
 _FROM_TABLE = ("dense", "dense_near", "bm25", "title_cover", "name_cover", "ctx_best", "ctx_near", "vote50",
                "in_degree_log", "q_words", "q_claims", "q_year", "q_top", "q_top10", "q_words_top",
-               "q_context", "q_known", "kn_cocite", "kn_max", "kn_authors")  # names of features
+               "q_context", "q_known", "kn_max")  # names of features
 CALIBRATED = (*_FROM_SCORE, *_FROM_TABLE)  # what confidence is read from
 _TENTH = 9  # place, from 0, of the candidate that a score is compared with
 

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Place', 'MARKER', 'OTHER', 'sentence_at', 'text_for', 'preferred', 'from_library', 'Filled', 'title_of', 'missing',
-           'Draft']
+           'fit', 'Draft']
 
 # %% ../../nbs/79_draft.ipynb #d03
 import math
@@ -21,13 +21,13 @@ from tqdm.auto import tqdm
 from ..errors import InputError
 from ..files import made_once
 from ..llm.quoting import one_line
-from ..recommender import Limits, Recommendations, Recommender, load
+from ..recommender import Limits, Recommendations, Recommender, documented, load
 from ..schema import Paper, Recommendation
 from ..text import clean
 from .audit import audit
-from .changes import Change, undo
+from .changes import Change, recover, undo
 from .gaps import Gap, find_gaps
-from .insertion import cite_change, cite_changes
+from .insertion import cite_change, cite_changes, place_at
 from .library import Library, support_scores
 from .manuscript import Citation, Manuscript, Sentence, Slot, read_manuscript
 from .prose import Format
@@ -149,6 +149,7 @@ class _Opened:
                  format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
                  ):
         self.source, self.format, self._given, self._bibliography = source, format, rec, bibliography
+        if isinstance(source, os.PathLike) or Path(source[:_NAME]).is_file(): recover(Path(source).resolve().parent)
         self.manuscript = read_manuscript(source, format)
 
     @made_once
@@ -167,6 +168,8 @@ class _Opened:
         "Read the draft and its bibliography again."
         self.manuscript = read_manuscript(self.source, self.format)
         self.__dict__.pop("library", None)
+
+_NAME = 1_000  # characters that a path has at most
 
 # %% ../../nbs/79_draft.ipynb #d14a
 _TITLES = {"latex": r"\\title\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}",
@@ -212,18 +215,10 @@ class _Reading(_Opened):
         return tuple(e.corpus_id for key in keys if (e := self.library.by_key.get(key)) and e.corpus_id)
 
     def at(self,
-           line: int,  # from 1, in the main file
-           column: int = 1,  # from 1
-           ) -> Slot | Sentence:
-        "The slot or sentence at a line; raises `InputError` where there is none."
-        file = self.manuscript.files[0]
-        starts = [0, *(i + 1 for i, c in enumerate(file.text) if c == "\n"), len(file.text)]
-        if not 1 <= line < len(starts): raise InputError(f"The draft has no line {line}.", "Look at its last line.")
-        begin, end = starts[line - 1] + column - 1, starts[line]
-        for places in (self.slots, self.sentences):
-            near = [p for p in places if p.span.file == 0 and p.span.start < end and p.span.end > begin]
-            if near: return min(near, key=lambda p: abs(p.span.start - begin))
-        raise InputError(f"No sentence stands in line {line}.", "Name a line of the running text.")
+           where: int | str,  # a line, "LINE:COLUMN", or "FILE:LINE", all from 1
+           ) -> Slot | Citation | Sentence:
+        "What stands at a line of the draft; raises `InputError` where nothing does."
+        return place_at(self.manuscript, str(where))
 
 # %% ../../nbs/79_draft.ipynb #d16
 class _Advising(_Reading):
@@ -256,10 +251,12 @@ class _Advising(_Reading):
 
     def fill(self,
              k: int = 3,  # recommendations for each place
+             gaps: bool = True,  # sentences that need a citation too, not only open slots
              progress: bool = True,  # show a progress bar
              ) -> list[Filled]:
         "Recommend for all open slots and all gaps, in the order of the draft."
-        places: list[Slot | Gap] = [*(s for s in self.slots if s.sentence is not None), *self.gaps()]
+        places: list[Slot | Gap] = [s for s in self.slots if s.sentence is not None]
+        if gaps: places += self.gaps()
         places.sort(key=lambda p: sentence_at(self.manuscript, p).index)
         out = []
         for place in tqdm(places, desc="places", unit="place", disable=not progress):
@@ -297,6 +294,17 @@ def missing(manuscript: Manuscript,
                 remarks.append(_remark(manuscript, citation, "missing", "error", f"No entry has the key {key}.",
                                        "Add the entry to the bibliography, or correct the key."))
     return Report(tuple(remarks), "What is missing")
+
+# %% ../../nbs/79_draft.ipynb #d20a
+_FIT_PLACE, _FIT_NEAR, _FIT_SHIFT = -1.43, 3.67, -3.87  # of the log of the place, of the cosine, of all
+_FIRST = .02  # added to the place before its logarithm is taken
+_COMPARED = 10  # papers of a bibliography among which a place says something
+
+def fit(place: float,  # among the papers of the bibliography, 0: first, 1: last
+        near: float,  # cosine of the sentence and the paper
+        ) -> float:  # probability that it is rightly cited, against a random paper of the bibliography
+    "How well a cited paper fits its sentence."
+    return 1 / (1 + math.exp(-(_FIT_PLACE * math.log(place + _FIRST) + _FIT_NEAR * near + _FIT_SHIFT)))
 
 # %% ../../nbs/79_draft.ipynb #d21
 class Draft(_Advising):
@@ -370,11 +378,15 @@ class Draft(_Advising):
         return audit(self.manuscript, self.library, self.rec.corpus, look_up, self._fits if fits else None)
 
     def _fits(self, text: str, ids: Sequence[str]) -> list[float]:
-        "How well papers of the corpus fit a sentence: their confidences, all other papers being candidates too."
-        known = [i for i in self.known if i not in ids]
-        found = self.rec.recommend(text, k=100, known_ids=known, again=True, min_confidence=0.0)
-        confidence = {r.paper_id: r.confidence or 0.0 for r in found}
-        return [confidence.get(i, 0.0) for i in ids]
+        "How well cited papers fit a sentence, among all papers of the bibliography."
+        own = [i for i in self.library.corpus_ids if i not in self.itself]
+        if len(own) < _COMPARED: return [1.0] * len(ids)
+        state = self.rec.recommend(text, k=1, within_ids=own, known_ids=[i for i in self.known if i not in ids]).state
+        place = {r.paper.paper_id: n for n, r in enumerate(state.reranked_candidates)}
+        near = {r.paper.paper_id: r.paper.similarity_score for r in state.reranked_candidates}
+        return [fit(place[i] / len(own), near[i]) if i in place else 0.0 for i in ids]
 
     def __repr__(self) -> str: return f"Draft({self.manuscript})"
     def _repr_html_(self) -> str: return self.manuscript._repr_html_()
+
+for _named in (Draft, Library): documented(_named)

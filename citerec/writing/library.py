@@ -273,7 +273,7 @@ class _Entries:
     entries: tuple[LibraryEntry, ...]
     files: tuple[ReadFile, ...] = ()
     corpus: Corpus | None = None
-    _kept: dict[str, np.ndarray] = field(default_factory=dict)  # text -> vector
+    _kept: dict[str, np.ndarray] = field(default_factory=dict, init=False)  # text -> vector
 
     def __len__(self) -> int: return len(self.entries)
 
