@@ -306,23 +306,9 @@ def fit(place: float,  # among the papers of the bibliography, 0: first, 1: last
     "How well a cited paper fits its sentence."
     return 1 / (1 + math.exp(-(_FIT_PLACE * math.log(place + _FIRST) + _FIT_NEAR * near + _FIT_SHIFT)))
 
-# %% ../../nbs/79_draft.ipynb #d21
-class Draft(_Advising):
-    "A draft that can be advised on, filled and audited."
-    @classmethod
-    def open(cls,
-             source: str | os.PathLike[str],  # the main file (.tex, .md, .qmd, .txt), or the text itself
-             rec: Recommender | None = None,  # None: the corpus of the settings, opened when it is needed
-             bibliography: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,  # None: its own
-             format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
-             ) -> Self:
-        "Open a draft; nothing is written until `cite`. Raises `InputError` for a file that cannot be read."
-        return cls(source, rec, bibliography, format)
-
-    def check(self) -> Report:
-        "What is missing: open slots, sentences that need a citation, keys without an entry."
-        return missing(self.manuscript, self.gaps(), lambda key: self.library.find(key) is not None)
-
+# %% ../../nbs/79_draft.ipynb #d21w
+class _Writing(_Advising):
+    "What writes into a draft, and takes it back."
     def cite(self,
              place: Place,
              paper: Recommendation | Paper | str,  # an id of the corpus, or a key of the bibliography
@@ -369,6 +355,23 @@ class Draft(_Advising):
         said = undo(path)
         self.refresh()
         return said
+
+# %% ../../nbs/79_draft.ipynb #d21
+class Draft(_Writing):
+    "A draft that can be advised on, filled and audited."
+    @classmethod
+    def open(cls,
+             source: str | os.PathLike[str],  # the main file (.tex, .md, .qmd, .txt), or the text itself
+             rec: Recommender | None = None,  # None: the corpus of the settings, opened when it is needed
+             bibliography: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,  # None: its own
+             format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
+             ) -> Self:
+        "Open a draft; nothing is written until `cite`. Raises `InputError` for a file that cannot be read."
+        return cls(source, rec, bibliography, format)
+
+    def check(self) -> Report:
+        "What is missing: open slots, sentences that need a citation, keys without an entry."
+        return missing(self.manuscript, self.gaps(), lambda key: self.library.find(key) is not None)
 
     def audit(self,
               look_up: Any = None,  # asks a service for a paper: Paper -> Paper | None; None: offline
