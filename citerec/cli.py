@@ -76,6 +76,9 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
            help="only papers on this topic; given several times, on one of them")
     option("--exclude", action="append", metavar="ID",
            help="never this paper: its id, DOI, arXiv id or link; may be given several times")
+    option("--within", action="append", metavar="ID", help="only these papers, named in the same ways")
+    option("--known", action="append", metavar="ID",
+           help="a paper that your draft cites already: what goes with it comes first; may be given several times")
     option("--min-confidence", type=float, metavar="P", help="only papers with this confidence or more, 0 to 1")
     _preset(parser)
     _language_model(parser)
@@ -411,7 +414,8 @@ def _recommend(args: argparse.Namespace) -> int:
     state = None
     for event in recommender.stream(
             text, k=args.k, year_min=args.year_min, year_max=args.year_max, min_citations=args.min_citations,
-            concepts=args.concept, exclude_ids=args.exclude, min_confidence=args.min_confidence):
+            concepts=args.concept, exclude_ids=args.exclude, within_ids=args.within, known_ids=args.known,
+            min_confidence=args.min_confidence):
         if not args.verbose: _progress(args, f"{event.agent}: {event.seconds:.2f} s, {event.words}")
         state = event.state
     assert state, "a run ends with at least one event"
