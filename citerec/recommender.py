@@ -319,10 +319,13 @@ def _filters(corpus: Corpus, concepts: Counter[str], limits: Limits) -> SearchFi
     least = _whole(limits.get("min_citations"), "least number of citations (min_citations)", 0)
     def named(name: str, what: str) -> tuple[str, ...]:
         return _papers(corpus, _names(limits.get(name), f"papers {what} ({name})"), what)
+    within = named("within_ids", "to be searched")
+    if limits.get("within_ids") is not None and not within:
+        raise InputError("There is no paper to search within (within_ids).", "Name one, or leave it out.")
     return SearchFilter(
         year_min=first, year_max=last, min_citations=least or 0,
         concepts=_known_concepts(concepts, _names(limits.get("concepts"), "concepts")),
-        exclude_ids=named("exclude_ids", "to be excluded"), within_ids=named("within_ids", "to be searched"),
+        exclude_ids=named("exclude_ids", "to be excluded"), within_ids=within,
         known_ids=named("known_ids", "cited already"), again=bool(limits.get("again")))
 
 # %% ../nbs/62_recommender.ipynb #c006is
