@@ -189,6 +189,7 @@ class View:
         self._next: dict[str, int] = {}
 
     def span(self, a: int, b: int) -> Span:
+        "Where a part of the text stands in its file."
         if self.starts is None or self.ends is None: return Span(self.file, a, b)
         if a >= b: return Span(self.file, self.starts[a] if a < len(self.starts) else 0, self.ends[b - 1] if b else 0)
         return Span(self.file, min(self.starts[a:b]), max(self.ends[a:b]))

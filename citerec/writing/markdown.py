@@ -235,7 +235,9 @@ class MarkdownReader:
             if block.kind == "heading": heading(self.found, block.level, _title(words))
         else: self.words(block.start, block.end)
 
-    def span(self, a: int, b: int) -> Span: return Span(self.number, a, b)
+    def span(self, a: int, b: int) -> Span:
+        "Where a part of the text stands in its file."
+        return Span(self.number, a, b)
 
     def words(self, a: int, b: int) -> None:
         "Read words with what is marked in them."

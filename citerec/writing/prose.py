@@ -197,7 +197,9 @@ class Paragraph:
             at += len(p.text)
         return starts
 
-    def piece(self, at: int) -> int: return bisect_right(self._starts, at) - 1
+    def piece(self, at: int) -> int:
+        "The piece in which a place of the text lies."
+        return bisect_right(self._starts, at) - 1
 
     def span(self, start: int, end: int) -> Span:
         "Where a part of the text stands in its file."
