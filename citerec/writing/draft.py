@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..files import made_once
 from ..llm.quoting import one_line
 from ..recommender import Limits, Recommendations, Recommender, documented, load
-from ..schema import Paper, Recommendation
+from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from .audit import audit
 from .changes import Change, recover, undo
@@ -41,6 +41,8 @@ def sentence_at(manuscript: Manuscript,
                 place: Place,
                 ) -> Sentence:
     "The sentence of a place; raises `InputError` where a place stands in none, as in a figure."
+    if not isinstance(place, Slot | Gap | Citation | Sentence | int):
+        raise InputError("This is no place of a draft.", "Give a slot, a gap, a sentence, or a line as text: \"12\".")
     at = place if isinstance(place, int) else place.index if isinstance(place, Sentence) else place.sentence
     if at is None:
         raise InputError("This place stands in no sentence.", "Name a sentence: `draft.sentences` lists them.")
@@ -98,7 +100,9 @@ def preferred(recommendations: Sequence[Recommendation],  # best first
     return [r.model_copy(update={"rank": n}) for n, r in enumerate(ordered, 1)]
 
 # %% ../../nbs/79_draft.ipynb #d11b
-_OWN_SHARE = .62  # of the places at which the paper stands in the own bibliography
+_OWN_SHARE = .62  # of the places at which the paper stands in the own bibliography, where that is whole
+_WHOLE = 25  # papers from which a bibliography is taken to be whole
+_NEAR = .25  # least cosine of an entry with the sentence
 _TRIED = 8  # entries that may be recommended for one place
 _WORTH = .03  # least confidence of an entry that is shown
 
@@ -111,8 +115,10 @@ def from_library(library: Library,
     if not any(entry.corpus_id is None for entry, _ in library.papers): return []
     scores, best = support_scores(library.signals(text, previous)), library.support(text, _TRIED, previous)
     total = np.exp(scores - scores.max()).sum()
-    def confidence(score: float) -> float: return _OWN_SHARE * float(np.exp(score - scores.max()) / total)
-    fitting = [(s, confidence(s.score)) for s in best if s.entry.corpus_id is None and s.entry.key not in passed_over]
+    share = _OWN_SHARE * min(1.0, len(library.papers) / _WHOLE)
+    def confidence(score: float) -> float: return share * float(np.exp(score - scores.max()) / total)
+    fitting = [(s, confidence(s.score)) for s in best if s.entry.corpus_id is None
+               and s.entry.key not in passed_over and s.signals["meaning"] >= _NEAR]
     return [Recommendation(
         rank=n, paper_id=f"bib:{s.entry.key}"[:200], title=paper.title, authors=paper.authors, year=paper.year,
         venue=paper.venue, url=paper.url, confidence=p, yours=s.entry.key, justification=_FROM_YOURS,
@@ -148,6 +154,8 @@ class _Opened:
                  bibliography: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
                  format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
                  ):
+        if not isinstance(source, str | os.PathLike):
+            raise InputError("A draft is a path or a text.", "Give one of them.")
         self.source, self.format, self._given, self._bibliography = source, format, rec, bibliography
         if isinstance(source, os.PathLike) or Path(source[:_NAME]).is_file(): recover(Path(source).resolve().parent)
         self.manuscript = read_manuscript(source, format)
@@ -230,11 +238,12 @@ class _Advising(_Reading):
         return find_gaps(self.manuscript, threshold)
 
     def recommend(self,
-                  place: Place,
+                  place: Place | str,  # a text is a line, as of `at`
                   k: int = 5,  # recommendations wanted
                   **limits: Unpack[Limits],
                   ) -> Recommendations:  # best first; those of the own bibliography have `yours`
         "Papers for one place: what the draft cites is evidence, and its own bibliography comes first where it fits."
+        if isinstance(place, str): place = self.at(place)
         sentence = sentence_at(self.manuscript, place)
         here, keys = set(self.cited_in(sentence)), {e.corpus_id: e.key for e in self.library.entries if e.corpus_id}
         wanted = min(100, 2 * k + len(here) + _SPARE)
@@ -262,7 +271,10 @@ class _Advising(_Reading):
         for place in tqdm(places, desc="places", unit="place", disable=not progress):
             sentence = sentence_at(self.manuscript, place)
             line = self.manuscript.line_column(place.span if isinstance(place, Slot) else sentence.span)[0]
-            out.append(Filled(place, sentence, line, self.recommend(place, k)))
+            try: found = self.recommend(place, k)
+            except InputError as e:  # a sentence that names no topic, say; the other places go on
+                found = Recommendations(PipelineState(user_text=sentence.text, metadata={"notes": [str(e)]}))
+            out.append(Filled(place, sentence, line, found))
         return out
 
 _SPARE = 10  # papers more than wanted, from which the own ones may rise
@@ -293,6 +305,8 @@ def missing(manuscript: Manuscript,
             if not has_entry(key):
                 remarks.append(_remark(manuscript, citation, "missing", "error", f"No entry has the key {key}.",
                                        "Add the entry to the bibliography, or correct the key."))
+    main = manuscript.files[0].path or Path("draft")
+    remarks += [Remark(main, 1, 1, 1, 1, "unread", "warning", note) for note in manuscript.notes]
     return Report(tuple(remarks), "What is missing")
 
 # %% ../../nbs/79_draft.ipynb #d20a
@@ -310,18 +324,30 @@ def fit(place: float,  # among the papers of the bibliography, 0: first, 1: last
 class _Writing(_Advising):
     "What writes into a draft, and takes it back."
     def cite(self,
-             place: Place,
+             place: Place | str,  # a text is a line, as of `at`
              paper: Recommendation | Paper | str,  # an id of the corpus, or a key of the bibliography
              command: str | None = None,  # citep, citet …; None: the one that the draft uses most
              dry_run: bool = False,  # show the change and write nothing
              ) -> Change:  # what changes; it draws itself as a diff
         "Write a citation into the draft and its entry into the bibliography; nothing else changes."
+        if isinstance(place, str): place = self.at(place)
         at = place if isinstance(place, Slot | Citation) else sentence_at(self.manuscript, place)
+        self._check_places([at])
         change = cite_change(self.manuscript, self.library, at, self._paper(paper), command)
         if not dry_run:
             change.apply()
             self.refresh()
         return change
+
+    def _check_places(self, places: Sequence[Slot | Citation | Sentence]) -> None:
+        "Raise `InputError` where a place is of an earlier reading of the draft, or nothing can be written."
+        now = {*self.slots, *self.citations, *self.sentences}
+        if any(place not in now for place in places):
+            raise InputError("The draft has been written to since this place was found.",
+                             "Take it again from `draft.slots`, `draft.gaps()` or `draft.fill()`.")
+        if self.manuscript.format == "text":
+            raise InputError("Citations are written into LaTeX and Markdown, not into plain text.",
+                             "Save the draft as .md or .tex.")
 
     def _paper(self, paper: Recommendation | Paper | str) -> Paper:
         "The record of a paper; raises `InputError` for one that neither the bibliography nor the corpus has."
@@ -342,6 +368,7 @@ class _Writing(_Advising):
         "Cite the best paper at each place where it is sure enough."
         sure = [(f, f.best) for f in filled if f.best and (f.best.confidence or 0) >= min_confidence]
         places = [(f.place if isinstance(f.place, Slot) else f.sentence, [self._paper(best)]) for f, best in sure]
+        self._check_places([place for place, _ in places])
         change = cite_changes(self.manuscript, self.library, places, command)
         if not dry_run:
             change.apply()

@@ -21,6 +21,7 @@ from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.lexical import B, K1, stems
 from ..data.vectors import top_k
+from ..errors import InputError
 from ..files import made_once, sha256_of
 from ..identity import facts_of, identifiers, one_paper, surnames, title_key
 from ..llm.quoting import one_line
@@ -380,6 +381,9 @@ class _Supporting(_Texts):
                 fits: Fits | None = None,  # confidences of papers of the corpus; None: the signals alone decide
                 ) -> Supports:  # best first
         "Which of the library's papers support a sentence, each with its quotation."
+        if not isinstance(sentence, str) or not sentence.strip():
+            raise InputError("There is no sentence to support.", "Give its words.")
+        if k < 1: raise InputError(f"The number of entries (k) has to be 1 or more, not {k}.", "Correct it.")
         if not self.papers: return Supports()
         signals = self.signals(sentence, previous)
         scores = support_scores(signals)
