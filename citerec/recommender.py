@@ -34,7 +34,7 @@ from .errors import CiterecError, InputError
 from .files import made_once
 from .llm.client import LLM
 from .llm.prompts import instructions_for
-from .llm.quoting import one_line
+from .llm.quoting import one_line, shortened
 from .pipeline import AgentEvent, Pipeline
 from .running import each_of, refuse_fork
 from .schema import AgentFailure, Paper, ParsedQuery, PipelineState, Recommendation, SearchFilter
@@ -202,17 +202,13 @@ class Recommendations(_Bibliography):
                 **({"llm": told["llm"]} if told.get("llm") else {})}
 
 # %% ../nbs/66_recommender.ipynb #c005b
-_SHOWN = 60  # characters of a text that a line shows
-
-def _shortened(text: str) -> str: return text if len(text) <= _SHOWN else text[: _SHOWN - 1].rstrip() + "…"
-
 def _alone(recommendation: Recommendation) -> PipelineState:
     "A state that says nothing, around a recommendation that is shown without its run."
     return PipelineState(user_text="", final_recommendations=(recommendation,))
 
 def _line(recommendation: Recommendation) -> str:
     "Rank, title, year, confidence and id."
-    r, title = recommendation, _shortened(one_line(recommendation.title))
+    r, title = recommendation, shortened(recommendation.title)
     confidence = "" if r.confidence is None else f", confidence {r.confidence:.2f}"
     return f"Recommendation({r.rank}. {title!r}, {r.year or 'no year'}{confidence}, {r.paper_id})"
 
@@ -222,7 +218,7 @@ def _state_line(state: PipelineState) -> str:
     candidates, found = len(state.expanded_candidates or state.retrieval_candidates), len(state.final_recommendations)
     failed = f", failed: {', '.join(e.agent for e in state.errors)}" if state.errors else ""
     counted = f"{candidates} candidates, {found} recommendation{'s' * (found != 1)}"
-    return f"PipelineState({_shortened(one_line(state.user_text))!r}, {counted}{failed})"
+    return f"PipelineState({shortened(state.user_text)!r}, {counted}{failed})"
 
 _DRAWN: dict[type, dict[str, Callable[[Any], str]]] = {  # how records show themselves
     Recommendation: {"__repr__": _line, "__str__": lambda r: as_text([r], _alone(r)),
@@ -261,7 +257,7 @@ def _kind(value: Any) -> str:
 
 def _written(value: Any) -> str:
     "A value as an error shows it."
-    if isinstance(value, str): return f"the text {_shortened(one_line(value))!r}"
+    if isinstance(value, str): return f"the text {shortened(value)!r}"
     if isinstance(value, bool) or not isinstance(value, int | float): return _kind(value)
     return "a number of that size" if abs(value) > _LARGE else f"{value}"
 
@@ -311,7 +307,7 @@ def nearest(name: str,
 def _papers(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, ...]:
     "The ids of the papers that are named; raises `InputError` for names that the corpus does not have."
     meant = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
-    if unknown := [_shortened(one_line(name)) for name, ids in meant.items() if not ids]:
+    if unknown := [shortened(name) for name, ids in meant.items() if not ids]:
         raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is {what}.",
                          "Give the id, DOI, arXiv id or link of a paper that it has, or leave it out.")
     return tuple(dict.fromkeys(paper_id for ids in meant.values() for paper_id in ids))
@@ -325,7 +321,7 @@ def _known_concepts(known: Counter[str], names: Sequence[str]) -> tuple[str, ...
         near, frequent = nearest(name, known), [concept for concept, _ in known.most_common(_NEAREST)]
         offered = ", ".join(map(repr, near or frequent))
         fix = f"Did you mean {offered}?" if near else f"Frequent ones are {offered}."
-        raise InputError(f"No paper of this corpus has the concept {_shortened(one_line(name))!r}.", fix)
+        raise InputError(f"No paper of this corpus has the concept {shortened(name)!r}.", fix)
     return tuple(names)
 
 # %% ../nbs/66_recommender.ipynb #c006i
@@ -493,7 +489,7 @@ def _source(corpus: Corpus, paper: Any) -> Paper:
     if not isinstance(name, str):
         raise InputError(f"This search needs a paper, not {_kind(paper)}.", "Give a record, an id, a link or a title.")
     ids = [name] if name in corpus.columns.row_of else corpus.find(name.strip())
-    if not ids: raise InputError(f"This corpus has no paper {_shortened(one_line(name))}.", "Give one that it has.")
+    if not ids: raise InputError(f"This corpus has no paper {shortened(name)}.", "Give one that it has.")
     return corpus.papers(ids[:1])[0]
 
 class _SearchMethods(_Worded):

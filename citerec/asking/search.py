@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from ..agents.query import Named, beyond_request, keywords, resolve, topics_of, without_names
+from ..agents.query import Named, beyond_request, keywords, language_note, resolve, topics_of, without_names
 from .synonyms import with_other_names
 from ..cards import _BORDER, STYLE, _box, _columns, _facts, _safe, _titled, _unfolding, _wrap
 from ..data.corpus import Corpus
 from ..data.lexical import stems
 from ..data.vectors import top_k
 from ..errors import CiterecError
-from ..llm.quoting import one_line
+from ..llm.quoting import one_line, shortened
 from ..ranking.signals import fuse, remembered, similarities
 from ..schema import Paper, ParsedQuery, Recommendation, SearchFilter
 from ..sources.references import to_bibtex
-from ..text import LANGUAGES, prepare
+from ..text import prepare
 
 if TYPE_CHECKING: import pandas
 
@@ -204,7 +204,7 @@ class SearchResult:
 
     def __repr__(self) -> str:
         paper = self.paper
-        return (f"SearchResult({self.rank}. {_shortened(paper.title)!r}, {paper.year or 'no year'}, "
+        return (f"SearchResult({self.rank}. {shortened(paper.title)!r}, {paper.year or 'no year'}, "
                 f"score {self.score:.2f}, {paper.paper_id})")
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers, lists and dictionaries only, as JSON has them
@@ -212,12 +212,6 @@ class SearchResult:
         paper = self.paper.model_dump(mode="json", exclude={"references", "chunk_texts", "bibtex"})
         return {"rank": self.rank, "score": round(self.score, 6), "cosine": self.cosine,
                 "found_by": list(self.found_by), "paper": paper | {"url": self.paper.url}}
-
-_SHOWN = 60  # characters of a title or a question on one line
-
-def _shortened(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1].rstrip() + "…"
 
 # %% ../../nbs/62_search.ipynb #s025
 def _as_recommendation(result: SearchResult) -> Recommendation:
@@ -267,7 +261,7 @@ class _Found:
     def said(self) -> list[str]:
         "Sentences to show above the list: limits, wordings and notes."
         told = limits_in_words(self.parsed.filters)
-        others = dict.fromkeys(f"“{_shortened(v)}”" for v in self.variants)
+        others = dict.fromkeys(f"“{shortened(v)}”" for v in self.variants)
         also = f"Also searched for: {'; '.join(others)}." if others else ""
         return [words for words in (*self.notes, f"Limits: {told}." if told else "", also) if words]
 
@@ -435,11 +429,6 @@ def _coverage(results: Sequence[SearchResult]) -> list[str]:
     named = any("name" in result.found_by for result in results)
     return [_FAR] if known and max(known) < _NEAR and not named else []
 
-def _read_as(language: str) -> list[str]:
-    "What is said of a query in another language."
-    if language in ("en", "") or language not in LANGUAGES: return []
-    return [f"The query is in {LANGUAGES[language]}. citerec reads English, so an English one finds more."]
-
 def _results(corpus: Corpus, ranked: Sequence[tuple[int, float]], near: np.ndarray | None = None,
              lists: Sequence[Listed] = (), wordings: Sequence[str] = ()) -> list[SearchResult]:
     "Results of rows and scores."
@@ -477,5 +466,5 @@ def search(corpus: Corpus,
     scores = blended(weighed, weight, rrf_k) if fusion == "blend" else by_best(weighed)
     ranked = sorted(scores.items(), key=lambda pair: (-round(pair[1], 9), corpus.ids[pair[0]]))[:k]
     results = _results(corpus, ranked, near, lists, wordings)
-    odd = [*_read_as(prepared.language), *_coverage(results)]
+    odd = [*language_note(prepared.language, "The query"), *_coverage(results)]
     return SearchResults(results, parsed, wordings[1:], asked.papers, [*odd, *parsed.notes, *asked.notes, *notes])
