@@ -25,7 +25,8 @@ from .agents.query import check_text
 from .asking.answers import Answer, astream_answer, paper_passages
 from .asking.filters import parse_query, reformulate
 from .asking.library import Library
-from .asking.search import SearchResult, SearchResults, read_query, search
+from .asking.naming import read_query
+from .asking.search import SearchResult, SearchResults, search
 from .cards import as_html, as_paper, as_text
 from .data.catalogue import build, update
 from .data.corpus import Corpus
