@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['Commands', 'SAMPLE', 'MOST', 'Parser', 'model_options', 'model_chosen', 'preset_option', 'limit_options',
            'limits_typed', 'progress_options', 'read_file', 'typed_text', 'is_watched', 'show_progress', 'print_json',
-           'print_remark', 'cost_words']
+           'print_remark', 'is_coloured', 'print_text', 'cost_words']
 
 # %% ../nbs/96_terminal.ipynb #t003
 import argparse
 import json
+import os
 import sys
 from typing import Any, NoReturn
 
@@ -145,6 +146,37 @@ def print_remark(sentence: str,  # what is to be known beside the result
     "Say something beside the result."
     from citerec.llm.quoting import one_line
     print(f"Note: {one_line(sentence)}", file=sys.stderr)
+
+# %% ../nbs/96_terminal.ipynb #t009c
+_COLOURS = (  # pattern -> style of each of its groups
+    r"(?m)^(?P<rank> ?\d+\.) (?P<title>.+?)(?P<year> \(\d{4}\))?(?=  |$)",
+    r"(?P<high>[█░]{10} +(?:[6-9]\d|100) %)", r"(?P<middle>[█░]{10} +[3-5]\d %)", r"(?P<low>[█░]{10} +[12]?\d %)",
+    r"(?m)^ *(?P<note>Note:)", r"(?P<warning>\bwarning:)", r"(?P<error>\berror:)", r"(?P<quote>“[^”]*”)",
+    r"(?P<link>https?://\S+)")
+_STYLES = {"rank": "dim", "title": "bold", "year": "default", "high": "green", "middle": "yellow", "low": "dim",
+           "note": "yellow", "warning": "yellow", "error": "red", "quote": "italic", "link": "underline"}
+
+def is_coloured() -> bool:
+    "Whether the standard output shows colours."
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+# %% ../nbs/96_terminal.ipynb #t009p
+def print_text(shown: Any,  # an answer that is text, or becomes text
+               ) -> None:
+    "Print an answer, in a terminal with colours."
+    text = str(shown)
+    if not is_coloured(): return print(text)
+    from rich.console import Console
+    from rich.text import Text
+    styled = Text(text)
+    for pattern in _COLOURS: styled.highlight_regex(pattern, style_prefix="citerec.")
+    with_styles = Console(theme=_theme(), highlight=False)
+    with_styles.print(styled, soft_wrap=True)
+
+def _theme() -> Any:
+    "The styles as rich takes them."
+    from rich.theme import Theme
+    return Theme({f"citerec.{name}": style for name, style in _STYLES.items()})
 
 # %% ../nbs/96_terminal.ipynb #x07
 def cost_words(usage: dict[str, Any],  # requests, tokens and cost, as a run's metadata hold them
