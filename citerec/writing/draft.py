@@ -21,7 +21,9 @@ from ..errors import InputError
 from ..files import made_once
 from ..llm.quoting import one_line
 from ..pipeline import Pipeline
-from ..recommender import Limits, Recommendations, Recommender, documented, load, question
+from ..docstrings import documented
+from ..limits import question
+from ..recommender import Limits, Recommendations, Recommender, load
 from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from .audit import audit, missing_keys
