@@ -158,7 +158,7 @@ _WIDE = 56  # least columns for a line of facts
 _FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
 
 def _in_brief(r: Recommendation, width: int) -> list[str]:
-    "What fits on few lines: title and confidence, facts, the reason, then a doubt, the quotation or the sentence served."
+    "What fits on few lines: title and confidence, facts, the reason, then a doubt, the quotation or sentence served."
     lines = _head(r, width)
     facts = " · ".join(filter(None, [_facts(r, _FEW, _VENUE), *_marks(r)]))
     if width >= _WIDE: lines += _wrap(facts, width, lines=1)

@@ -77,7 +77,8 @@ _NAME = r"[A-ZÀ-Þ][\w'’.-]+(?:\s+(?:(?:van|von|de|der|del|la|le|den)\s+)*[A-
 _BARE = re.compile(_NAME)
 _NAMES = rf"{_NAME}(?:\s*(?:,\s*(?:or|and|nor)|,|or|and|nor)\s+{_NAME})*"
 _WITHOUT = re.compile(r"\s*,?\s*\b(?:but\s+)?(?:not|without|except(?:\s+for)?|excluding|other\s+than)\s+"
-                      rf"(?:(?:papers?|work|those)\s+)?(?P<by>(?:written\s+)?by\s+)?(?:the\s+authors?\s+)?(?P<names>{_NAMES})")
+                      rf"(?:(?:papers?|work|those)\s+)?(?P<by>(?:written\s+)?by\s+)?"
+                      rf"(?:the\s+authors?\s+)?(?P<names>{_NAMES})")
 
 def _rows(corpus: Corpus, **limits: tuple[str, ...]) -> np.ndarray:
     "The papers that pass a limit."
