@@ -51,6 +51,13 @@ class _Asking:
         "The concepts of the corpus' papers in lower case, and how many papers have each."
         return Counter(concept for concepts in self.corpus.columns.concepts for concept in concepts)
 
+    @made_once
+    def ranking(self) -> Pipeline:
+        "Agents that rank papers and explain none: no quotations are looked for, and no language model is asked."
+        def nothing(state: PipelineState) -> dict[str, Any]: return {}
+        offline = self.settings.model_copy(update={"llm": "offline"})
+        return Pipeline(self.corpus, offline, {"grounding": nothing, "synthesis": nothing})
+
     def _question(self, text: str, k: int | None, limits: Limits) -> PipelineState:
         return question(self.corpus, self.settings, self.concepts, text, k, limits)
 
@@ -76,11 +83,21 @@ def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) ->
     return parsed.model_copy(update={"filters": limits, "notes": (*parsed.notes, *notes)})
 
 # %% ../nbs/66_recommender.ipynb #se06
+_CITED = 20  # papers of the agents that a search takes
+
 class _Searching(_Asking):
     "Checks what is searched for, and runs the search."
     def _model(self) -> LLM | None: return self.pipeline.llm if self.settings.llm_query else None
 
     def _read(self, text: str) -> ParsedQuery: return parse_query(text, self._model())
+
+    def _cited(self, parsed: ParsedQuery) -> list[tuple[int, float]]:
+        "Rows and scores of the papers that the agents would cite for a query; none where they cannot read it."
+        if not parsed.is_relevant or not parsed.semantic_query: return []
+        asked = PipelineState(user_text=parsed.semantic_query, filters=parsed.filters)
+        try: ranked = self.ranking.run(asked).reranked_candidates
+        except CiterecError: return []
+        return [(self.corpus.columns.row_of[r.paper.paper_id], r.paper.similarity_score) for r in ranked[:_CITED]]
 
     def _search(self, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
                 source: Paper | None = None) -> SearchResults:
@@ -96,7 +113,7 @@ class _Searching(_Asking):
             note = "The language model gave no other wordings, so rules made them."
             parsed = parsed.model_copy(update={"notes": (*parsed.notes, note)})
         return search(self.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
-                      settings.rrf_k, asked, source)
+                      settings.rrf_k, asked, source, self._cited(parsed) if source is None else ())
 
 # %% ../nbs/66_recommender.ipynb #se07
 class _Worded(_Searching):
