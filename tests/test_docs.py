@@ -13,8 +13,8 @@ from conftest import NOTEBOOKS, ROOT, python
 def test_site_is_whole(tmp_path):
     """Every page that the notebooks make is there, and every link inside the site leads somewhere."""
     python(ROOT / ".ci/build_docs.py", tmp_path / "site", "smalldocs")
-    pages = [page for page in (tmp_path / "site").glob("*.html") if not page.stem.startswith(("reference_", "modules_"))]
-    assert len(pages) == len(NOTEBOOKS)
+    pages = [page.stem for page in (tmp_path / "site").glob("*.html")]
+    assert sum(not name.startswith(("reference_", "modules_")) for name in pages) == len(NOTEBOOKS)
     python(ROOT / ".ci/check_links.py", tmp_path / "site")
 
 
