@@ -175,9 +175,11 @@ def _queries_options(commands: Commands) -> argparse.ArgumentParser:
     option("--n", type=int, default=300, metavar="N", help="so many queries of each kind at most (default: 300)")
     option("--min-references", type=int, default=5, metavar="N",
            help="only abstracts of papers that cite so many papers of the corpus or more (default: 5)")
-    option("--kind", choices=["abstracts", "sentences", "both", "markers"], default="abstracts",
+    option("--kind", choices=["abstracts", "sentences", "both", "markers", "votes"],
+           default="abstracts",
            help="abstracts and what they cite, citing sentences and what they cite, both, or markers: citing sentences "
-                "with all papers that the marker cites (default: abstracts)")
+                "with all papers that the marker cites, or votes: texts and the papers that you voted for "
+                "(default: abstracts)")
     parser.set_defaults(run=_queries)
     return parser
 
@@ -486,6 +488,7 @@ def _write_queries(path: Path, queries: "Sequence[EvalSample]") -> None:
 def _queries(args: argparse.Namespace) -> int:
     "Write an evaluation set of a corpus."
     from citerec.data.sample import open_corpus
+    from citerec.data.votes import Votes
     from citerec.errors import InputError
     from citerec.evaluation.benchmark import make_queries, marker_queries
     from citerec.evaluation.fitting import training_queries
@@ -494,12 +497,13 @@ def _queries(args: argparse.Namespace) -> int:
         abstracts = make_queries(corpus, args.n, args.min_references) if args.kind in ("abstracts", "both") else []
         sentences = training_queries(corpus, 0, args.n, 0) if args.kind in ("sentences", "both") else []
         if args.kind == "markers": sentences = marker_queries(corpus, args.n)
-    made = [*abstracts, *sentences]
-    none = f"The corpus in {args.folder} has no citing sentences."
+        votes = Votes(corpus.folder).queries(corpus.columns.row_of) if args.kind == "votes" else []
+    made = [*abstracts, *sentences, *votes]
+    none = f"The corpus in {args.folder} has no {'votes' if args.kind == 'votes' else 'citing sentences'}."
     if not made: raise InputError(none, "Make queries of its abstracts: --kind abstracts.")
     if args.kind == "both" and not sentences: print_remark(none)
     _write_queries(Path(args.out), made)
-    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences)})
+    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences), "voted text": len(votes)})
     cited = sum(len(query.relevant) for query in made)
     print(f"{args.out}: {len(made):,} queries ({kinds}) with {cited:,} citations; "
           f"measure with `citerec evaluate {args.folder} --queries {args.out}`")

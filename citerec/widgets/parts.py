@@ -107,8 +107,14 @@ class View(widgets.VBox):
              asked: str = "",  # the question that it answers; "": keep no copy
              ) -> None:
         "Show something, and keep a copy of it in the notebook."
-        self.shown.value = drawn + LIVE
+        self.say(drawn)
         self.keep(drawn, asked)
+
+    def say(self,
+            drawn: str,  # HTML, escaped
+            ) -> None:
+        "Show something; the copy stays."
+        self.shown.value = drawn + LIVE
 
     def keep(self,
              drawn: str,  # HTML, escaped
