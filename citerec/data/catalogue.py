@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SOURCES', 'CHOICES', 'Chosen', 'SourceMaker', 'listed', 'year_range', 'work_types', 'recipe_of', 'source_of', 'build',
-           'update']
+           'update', 'CorpusAtHand', 'corpora_at_hand']
 
 # %% ../../nbs/42_catalogue.ipynb #c003
 import json
@@ -304,3 +304,33 @@ def update(folder: str | Path,  # a corpus that `build` made of sources by name
                           "Build it again by `citerec.build` or `citerec build`.")
     recipe = {name: kept.get(name) for name in ("source", *CHOICES)} | ({"types": "all"} if all_types else {})
     return Corpus.update(source_of(recipe, next_update(folder) / PAGES, progress), folder, settings, progress)
+
+# %% ../../nbs/42_catalogue.ipynb #h002
+@dataclass(frozen=True)
+class CorpusAtHand:
+    "A corpus that can be chosen."
+    folder: str  # or "sample"
+    papers: int | None = None  # None: unknown
+
+    def __str__(self) -> str:
+        name = "The sample that comes with citerec" if self.folder == "sample" else self.folder
+        return name if self.papers is None else f"{name} ({self.papers:,} papers)"
+
+def _at_hand(folder: Path) -> CorpusAtHand | None:
+    "The corpus of a folder; None if it cannot be opened."
+    from citerec.data.building import read_manifest
+    from citerec.errors import CiterecError
+    try: return CorpusAtHand(str(folder), read_manifest(folder)["counts"]["papers"])
+    except CiterecError: return None
+
+# %% ../../nbs/42_catalogue.ipynb #h003
+def corpora_at_hand(folder: str | Path = ".",  # where to look
+                    ) -> list[CorpusAtHand]:  # the one of the settings first, then by name
+    "The corpora in a folder and one level deeper, and the sample."
+    from citerec.settings import load_settings
+    chosen = load_settings().corpus
+    places = sorted(p.parent for depth in ("*", "*/*") for p in Path(folder).glob(f"{depth}/manifest.json"))
+    visible = [p for p in places if not any(part.startswith(".") for part in p.relative_to(folder).parts)]
+    there = [found for place in visible if (found := _at_hand(place))]
+    first = [] if chosen == "sample" else [_at_hand(Path(chosen)) or CorpusAtHand(str(chosen))]
+    return list({one.folder: one for one in [*first, CorpusAtHand("sample"), *there]}.values())
