@@ -309,28 +309,30 @@ def update(folder: str | Path,  # a corpus that `build` made of sources by name
 @dataclass(frozen=True)
 class CorpusAtHand:
     "A corpus that can be chosen."
-    folder: str  # or "sample"
+    folder: str  # absolute, or "sample"
     papers: int | None = None  # None: unknown
 
     def __str__(self) -> str:
-        name = "The sample that comes with citerec" if self.folder == "sample" else self.folder
-        return name if self.papers is None else f"{name} ({self.papers:,} papers)"
+        here, known = os.getcwd() + os.sep, "" if self.papers is None else f" ({self.papers:,} papers)"
+        name = "The sample that comes with citerec" if self.folder == "sample" else self.folder.removeprefix(here)
+        return f"{name}{known}"
 
-def _at_hand(folder: Path) -> CorpusAtHand | None:
+def _at_hand(folder: str | Path) -> CorpusAtHand | None:
     "The corpus of a folder; None if it cannot be opened."
     from citerec.data.building import read_manifest
     from citerec.errors import CiterecError
-    try: return CorpusAtHand(str(folder), read_manifest(folder)["counts"]["papers"])
+    if folder == "sample": return CorpusAtHand("sample")
+    path = Path(folder).expanduser().resolve()
+    try: return CorpusAtHand(str(path), read_manifest(path)["counts"]["papers"])
     except CiterecError: return None
 
 # %% ../../nbs/42_catalogue.ipynb #h003
-def corpora_at_hand(folder: str | Path = ".",  # where to look
-                    ) -> list[CorpusAtHand]:  # the one of the settings first, then by name
-    "The corpora in a folder and one level deeper, and the sample."
+def corpora_at_hand(used: str | None = None,  # folder of the one in use, or "sample"; None: as in the settings
+                    place: str | Path = ".",  # folder where to look
+                    ) -> list[CorpusAtHand]:  # the one in use first, then the sample, then by name
+    "The corpora in a folder and one level deeper, the sample, and the one in use."
     from citerec.settings import load_settings
-    chosen = load_settings().corpus
-    places = sorted(p.parent for depth in ("*", "*/*") for p in Path(folder).glob(f"{depth}/manifest.json"))
-    visible = [p for p in places if not any(part.startswith(".") for part in p.relative_to(folder).parts)]
-    there = [found for place in visible if (found := _at_hand(place))]
-    first = [] if chosen == "sample" else [_at_hand(Path(chosen)) or CorpusAtHand(str(chosen))]
-    return list({one.folder: one for one in [*first, CorpusAtHand("sample"), *there]}.values())
+    found = sorted(p.parent for depth in ("*", "*/*") for p in Path(place).glob(f"{depth}/manifest.json"))
+    seen = [p for p in found if not any(part.startswith(".") for part in p.relative_to(place).parts)]
+    listed = filter(None, map(_at_hand, [used or load_settings().corpus, "sample", *seen]))
+    return list({one.folder: one for one in listed}.values())
