@@ -317,7 +317,7 @@ class CorpusAtHand:
         name = "The sample that comes with citerec" if self.folder == "sample" else self.folder.removeprefix(here)
         return f"{name}{known}"
 
-def _at_hand(folder: str | Path) -> CorpusAtHand | None:
+def _at_hand(folder: str) -> CorpusAtHand | None:
     "The corpus of a folder; None if it cannot be opened."
     from citerec.data.building import read_manifest
     from citerec.errors import CiterecError
@@ -334,5 +334,5 @@ def corpora_at_hand(used: str | None = None,  # folder of the one in use, or "sa
     from citerec.settings import load_settings
     found = sorted(p.parent for depth in ("*", "*/*") for p in Path(place).glob(f"{depth}/manifest.json"))
     seen = [p for p in found if not any(part.startswith(".") for part in p.relative_to(place).parts)]
-    listed = filter(None, map(_at_hand, [used or load_settings().corpus, "sample", *seen]))
-    return list({one.folder: one for one in listed}.values())
+    folders = [used or load_settings().corpus, "sample", *seen]
+    return list({one.folder: one for folder in folders if (one := _at_hand(str(folder)))}.values())

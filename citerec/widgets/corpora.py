@@ -135,7 +135,7 @@ class CorpusView(_Choosing):
         self.job: Job | None = None  # the last one
         self.form, self.progress = Form(), widgets.HTML()
         self.build = button_of("Build", "Build the corpus; one that was begun is continued", self._build, "primary")
-        self.update = button_of("Update", "Ask the sources of the chosen corpus again, and add what is new", self._update)
+        self.update = button_of("Update", "Add to the chosen corpus what is new in its sources", self._update)
         self.stop = button_of("Stop", "Stop the work; it can be continued", self._stop, "warning")
         self.new = widgets.ToggleButton(description="New corpus", tooltip="Show the form for a new corpus")
         self.new.observe(self._unfold, "value")
@@ -169,8 +169,7 @@ class CorpusView(_Choosing):
         running = bool(job and job.running)
         self.build.disabled = self.update.disabled = running
         self.stop.layout.display = "" if running else "none"
-        if job is None: return
-        self.progress.value = job_html(job)
-        if running or job.error or job.stopped: return
+        self.progress.value = job_html(job) if job else ""
+        if job is None or running or job.error or job.stopped: return
         recommender_of.cache_clear()  # what was open is the corpus before the update
         self.choose(str(job.folder))
