@@ -126,49 +126,54 @@ def _wrap(text: str, width: int, first: str = _INDENT, lines: int | None = None)
                          placeholder=" …", break_long_words=False, break_on_hyphens=False)
 
 # %% ../nbs/61_cards.ipynb #e06
-_TITLE = 24  # columns that a title needs; with less room it has its own line
+_TITLE = 24  # columns that a title needs; with less room the confidence has its own line
+_BLOCKS = 10  # blocks of a full bar
 
 def _percent(confidence: float | None) -> str:
     return "uncalibrated" if confidence is None else f"{100 * confidence:.0f} %"
 
-def _label(recommendation: Recommendation) -> str:
+def _marks(recommendation: Recommendation) -> list[str]:
     r = recommendation
-    marks = [f"yours: {one_line(r.yours)}"] * bool(r.yours) + ["foundational"] * r.foundational
-    return " · ".join([_percent(r.confidence), *marks])
+    return [f"yours: {one_line(r.yours)}"] * bool(r.yours) + ["foundational"] * r.foundational
+
+def _sure(confidence: float | None) -> str:
+    "A bar of blocks and the percentage, in the same number of columns for every confidence."
+    if confidence is None: return _percent(None).rjust(_BLOCKS + 6)
+    full = round(_BLOCKS * confidence)
+    return f"{'█' * full}{'░' * (_BLOCKS - full)} {_percent(confidence):>5}"
 
 # %% ../nbs/61_cards.ipynb #e06y
 def _head(r: Recommendation, width: int) -> list[str]:
-    "Rank, title, year and confidence: on one line where there is room."
-    label = f"{_year(r)}  {_label(r)}"
-    room = width - len(label)
-    rank = f"{r.rank:2}. "
-    title = "".join(_wrap(r.title, room if room >= _TITLE else width, rank, 1)) or rank.rstrip()
-    return [f"{title}{label}"] if room >= _TITLE else [title, f"{_INDENT}{label.strip()}"]
+    "Rank, title, year and confidence: on one line where there is room, with the bars below each other."
+    label, year, rank = _sure(r.confidence), _year(r), f"{r.rank:2}. "
+    room = width - len(label) - 2
+    if room < len(rank) + _TITLE + len(year):  # a line of its own for the confidence
+        return [*_wrap(r.title, width, rank, 2), f"{_INDENT}{' '.join(label.split())}{year}"]
+    title = "".join(_wrap(r.title, room - len(year), rank, 1)) or rank.rstrip()
+    return [f"{title}{year}".ljust(room) + f"  {label}"]
 
 # %% ../nbs/61_cards.ipynb #e09
-_LINES = 6  # lines of a recommendation, at most
+_LINES = 4  # lines of a recommendation, at most
+_WIDE = 56  # least columns for a line of facts
 _FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
 
 def _in_brief(r: Recommendation, width: int) -> list[str]:
-    "What fits on few lines: title, facts and reason, then doubts, quotation, sentence served and link."
-    top = [*_head(r, width), *_wrap(_facts(r, _FEW, _VENUE), width, lines=1), *_wrap(r.justification, width, lines=2)]
-    rest = [*(f"Note: {flag}" for flag in r.flags),
-            f"{r.text_kind.capitalize()}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
-            f"For: “{r.claim}”" if r.claim else ""]
-    rest = [part for part in rest if part][: _LINES - len(top)]
-    url = _link(r.url) if len(top) + len(rest) < _LINES else None  # whole or not at all
-    spare = _LINES - len(top) - len(rest) - bool(url)
-    for part in rest:
-        lines = _wrap(part, width, lines=1 + spare)
-        spare -= len(lines) - 1
-        top += lines
-    return [*top, f"{_INDENT}{one_line(url)}"] if url else top
+    "What fits on few lines: title and confidence, facts, the reason, then a doubt, the quotation or sentence served."
+    lines = _head(r, width)
+    facts = " · ".join(filter(None, [_facts(r, _FEW, _VENUE), *_marks(r)]))
+    if width >= _WIDE: lines += _wrap(facts, width, lines=1)
+    doubts = [line for flag in r.flags[:1] for line in _wrap(f"Note: {flag}", width, lines=1)]
+    quoted = f"{r.text_kind.capitalize()}: “{r.supporting_snippet}”" if r.supporting_snippet else ""
+    rest = [r.justification, quoted, f"For: “{r.claim}”" if r.claim else ""]
+    for part in filter(None, rest):
+        if room := _LINES - len(lines) - len(doubts): lines += _wrap(part, width, lines=room)
+    return lines + doubts
 
 # %% ../nbs/61_cards.ipynb #e11
 def _in_full(r: Recommendation, width: int) -> list[str]:
     "Everything that is known."
     signals = ", ".join(f"{name} {value:.3g}" for name, value in r.signals.items())
-    parts = [_facts(r), f"Confidence: {_label(r)}", r.justification,
+    parts = [_facts(r), f"Confidence: {' · '.join([_percent(r.confidence), *_marks(r)])}", r.justification,
              f"From its {r.text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
              f"For your sentence: “{r.claim}”" if r.claim else "",
              f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "",

@@ -33,6 +33,8 @@ from citerec.terminal import (
     Parser,
     cost_words,
     is_watched,
+    limit_options,
+    limits_typed,
     model_chosen,
     model_options,
     preset_option,
@@ -58,15 +60,8 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
     option("--file", metavar="FILE", help="read the text from a file; - is the standard input")
     option("--corpus", metavar="FOLDER", help=f"corpus to search ({SAMPLE})")
     option("--k", type=int, metavar="N", help="number of recommendations, 1 to 100 (default: 10)")
-    option("--year-min", type=int, metavar="YEAR", help="only papers of this year and later")
-    option("--year-max", type=int, metavar="YEAR", help="only papers of this year and earlier")
-    option("--min-citations", type=int, metavar="N", help="only papers with so many citations or more")
-    option("--concept", action="append", metavar="NAME",
-           help="only papers on this topic; given several times, on one of them")
-    option("--exclude", action="append", metavar="ID",
-           help="never this paper: its id, DOI, arXiv id or link; may be given several times")
-    option("--within", action="append", metavar="ID", help="only these papers, named in the same ways")
-    option("--known", action="append", metavar="ID",
+    limit_options(parser)
+    option("--known", dest="known_ids", action="append", metavar="ID",
            help="a paper that your draft cites already: what goes with it comes first; may be given several times")
     option("--pick", action="store_true", default=None,
            help="choose one paper for the first [CITATION]; without a language model, the first one")
@@ -357,9 +352,7 @@ def _recommend(args: argparse.Namespace) -> int:
     recommender = load(args.corpus, args.preset, pick=args.pick, **model_chosen(args))
     state = None
     for event in recommender.stream(
-            text, k=args.k, year_min=args.year_min, year_max=args.year_max, min_citations=args.min_citations,
-            concepts=args.concept, exclude_ids=args.exclude, within_ids=args.within, known_ids=args.known,
-            min_confidence=args.min_confidence):
+            text, k=args.k, known_ids=args.known_ids, min_confidence=args.min_confidence, **limits_typed(args)):
         if not args.verbose: show_progress(args, f"{event.agent}: {event.seconds:.2f} s, {event.words}")
         state = event.state
     assert state, "a run ends with at least one event"
