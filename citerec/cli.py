@@ -227,9 +227,12 @@ def _info_options(commands: Commands) -> argparse.ArgumentParser:
 def _app_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec app`."
     parser = commands.add_parser(
-        "app", help="open the interactive notebook in JupyterLab",
+        "app", help="open the app in JupyterLab, or as a page without code",
         description=f"Opens {NOTEBOOK} of this folder in JupyterLab, and makes it where it is not there. "
-                    "Other options are passed on to JupyterLab.")
+                    "Other options are passed on to JupyterLab, or to Voilà.")
+    parser.add_argument("--page", action="store_true",
+                        help="show the app without code, by Voilà; only this machine can reach the page, "
+                             "and only with the token in its address")
     parser.set_defaults(run=_app)
     return parser
 
@@ -627,7 +630,7 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
-_WORDS = "# Citation recommendations\n\nRun the cell below (Shift+Enter), and choose what you want to do."
+_WORDS = "# Citation recommendations\n\nIn JupyterLab, run the cell below first (Shift+Enter). Choose what you want to do."
 _CODE = "from citerec.widgets.app import app\n\napp()"
 
 def _notebook() -> str:
@@ -640,15 +643,25 @@ def _notebook() -> str:
     return json.dumps(notebook, indent=1) + "\n"
 
 # %% ../nbs/99_cli.ipynb #y15
+def _required(module: str, name: str, extra: str) -> None:
+    "Raise `InputError` where a package is missing that an extra of citerec brings."
+    if importlib.util.find_spec(module): return
+    from citerec.errors import InputError
+    raise InputError(f"{name} is not installed.", f'Install it with: pip install "citerec[{extra}]".')
+
 def _app(args: argparse.Namespace) -> int:
-    "Open the app notebook in JupyterLab, which takes this process over."
-    if importlib.util.find_spec("jupyterlab") is None:
-        from citerec.errors import InputError
-        raise InputError("JupyterLab is not installed.", 'Install it with: pip install "citerec[dev]".')
+    "Open the app notebook in JupyterLab or Voilà, which takes this process over."
+    if args.page: _required("voila", "Voilà", "page")
+    else: _required("jupyterlab", "JupyterLab", "dev")
     path = Path(NOTEBOOK)
     if not path.exists(): path.write_text(_notebook(), encoding="utf-8")
     # -P: Python ignores a jupyterlab.py in this folder
-    command = [sys.executable, "-P", "-m", "jupyterlab", str(path), *args.rest]
+    command = [sys.executable, "-P", "-m", "voila" if args.page else "jupyterlab", str(path)]
+    if args.page:
+        from citerec.files import shipped
+        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(shipped("page")), os.environ.get("JUPYTER_PATH", "")])
+        command += ["--Voila.ip=127.0.0.1", "--token", "--template=citerec"]
+    command += args.rest
     if os.name == "nt":
         import subprocess
         return subprocess.call(command)
