@@ -170,8 +170,8 @@ def print_text(shown: Any,  # an answer that is text, or becomes text
     from rich.text import Text
     styled = Text(text)
     for pattern in _COLOURS: styled.highlight_regex(pattern, style_prefix="citerec.")
-    with_styles = Console(theme=_theme(), highlight=False)
-    with_styles.print(styled, soft_wrap=True)
+    screen = Console(theme=_theme(), highlight=False, force_terminal=True, force_jupyter=False)
+    screen.print(styled, soft_wrap=True)
 
 def _theme() -> Any:
     "The styles as rich takes them."
