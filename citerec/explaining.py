@@ -67,14 +67,15 @@ _KIND_OF = {Relation.context: "citing sentences", Relation.draft: "your referenc
 
 def _seen(r: Recommendation, candidates: int) -> dict[str, str]:
     "What the kinds of signals have seen of a paper."
-    of, said = f"of {candidates:,} candidates", dict[str, str]()
+    of, said = f"of {candidates:,} candidates", {"meaning and words": "its places in both orders together"}
     if place := r.signals.get("dense_rank"):
         said["meaning"] = f"{_nth(place)} {of} by meaning, cosine {r.signals.get('dense', 0):.2f}"
     if place := r.signals.get("bm25_rank"): said["words"] = f"{_nth(place)} {of} by shared words"
     for path in r.paths:
         kind = _KIND_OF.get(path.relation, "citations")
-        words = f"{path}: “{path.sentence}”" if path.sentence else str(path)
-        said[kind] = f"{said[kind]}. {words[0].upper()}{words[1:]}" if kind in said else words
+        words = str(path.model_copy(update={"via_titles": ()}))
+        if path.sentence: words = f"{words}: “{path.sentence}”"
+        said[kind] = f"{said[kind]}; {words}" if kind in said else words
     if r.year: said["age and length"] = f"published in {r.year}"
     return said
 
@@ -120,14 +121,14 @@ def _share_lines(shares: Sequence[Share], width: int) -> list[str]:
 
 def _share_rows(shares: Sequence[Share]) -> str:
     "Shares as rows of a table."
-    cell, rows = "padding:2px 12px 2px 0;text-align:left;vertical-align:top", ""
+    cell, rows = "padding:2px 12px 2px 0;text-align:left;vertical-align:top;font-size:14px", ""
     for s in shares:
         colour = "#d9822b" if s.share < 0 else "#1976d2"
         bar = (f'<span style="display:inline-block;width:96px;background-color:{_GREY};height:7px;border-radius:4px">'
                f'<span style="display:block;width:{100 * abs(s.share):.0f}%;background-color:{colour};height:7px;'
                f'border-radius:4px"></span></span>')
-        cells = (s.kind, bar, s.percent, _safe(s.words))
-        rows += "<tr>" + "".join(f'<td style="{cell}">{inner}</td>' for inner in cells) + "</tr>"
+        short = "".join(f'<td style="{cell};white-space:nowrap">{inner}</td>' for inner in (s.kind, bar, s.percent))
+        rows += f'<tr>{short}<td style="{cell}">{_safe(s.words)}</td></tr>'
     return rows
 
 # %% ../nbs/65c_explaining.ipynb #x016
@@ -157,7 +158,8 @@ class Explanation:
         "What a terminal shows."
         r, width = self.recommendation, _columns(width)
         quoted = f"From its {r.text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else ""
-        rest = [line for part in (r.justification, quoted) if part for line in _wrap(part, width, "")]
+        path = f"Path: {r.paths[0]}" if r.paths else ""
+        rest = [line for part in (r.justification, quoted, path) if part for line in _wrap(part, width)]
         return "\n".join([*_wrap(self.heading, width, ""), *(_share_lines(self.shares, width) or [_UNRANKED]), *rest])
 
     def __repr__(self) -> str: return self.to_text()
