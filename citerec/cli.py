@@ -31,13 +31,16 @@ from citerec.terminal import (
     SAMPLE,
     Commands,
     Parser,
+    check_form,
     cost_words,
+    form_options,
     is_watched,
     limit_options,
     limits_typed,
     model_chosen,
     model_options,
     preset_option,
+    print_found,
     print_json,
     print_remark,
     progress_options,
@@ -68,10 +71,7 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
     option("--min-confidence", type=float, metavar="P", help="only papers with this confidence or more, 0 to 1")
     preset_option(parser)
     model_options(parser)
-    option("--json", action="store_true", help="print JSON")
-    option("--format", metavar="FORM",
-           help="print a bibliography: bibtex, ris, csl, markdown, or in a style: apa, ieee, acl, chicago, nature, "
-                "harvard, a .csl file")
+    form_options(parser)
     parser.set_defaults(run=_recommend)
     return parser
 
@@ -208,7 +208,7 @@ def _runs_options(commands: Commands) -> argparse.ArgumentParser:
     option("--corpus", metavar="FOLDER", help="the corpus of the run (default: where it was)")
     preset_option(parser)
     model_options(parser)
-    option("--json", action="store_true", help="print JSON")
+    form_options(parser)
     parser.set_defaults(run=_runs)
     return parser
 
@@ -324,31 +324,21 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 # %% ../nbs/99_cli.ipynb #x05
-def _print_bibliography(form: str, recommendations: "Recommendations") -> None:
-    "Print recommendations in a format or a style; what is said about them stands beside."
-    from citerec.sources.references import written
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", UserWarning)
-        print(written(recommendations.papers(), form), end="")
-    notes = [recommendations.state.metadata.get("coverage", ""), *(str(warning.message) for warning in said)]
-    for note in filter(None, notes): print_remark(note)
-
-# %% ../nbs/99_cli.ipynb #x05s
 def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     "Print recommendations, and say by the exit code whether there are any."
-    if args.json: print_json(recommendations.to_dict())
-    elif getattr(args, "format", None): _print_bibliography(args.format, recommendations)
-    else:
-        show_progress(args, "")
-        print(recommendations)
+    is_text = args.format in (None, "text")
+    if is_text: show_progress(args, "")
+    said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
+                       recommendations.to_text(verbose=args.verbose) if is_text else None)
+    if args.format not in (None, "text", "json"): said.insert(0, recommendations.state.metadata.get("coverage", ""))
+    for note in filter(None, said): print_remark(note)
     return 0 if len(recommendations) else 1
 
 # %% ../nbs/99_cli.ipynb #x09
 def _recommend(args: argparse.Namespace) -> int:
     "Print recommendations; report each agent as it finishes."
-    from citerec.sources.references import written
     text = typed_text(args)
-    if args.format: written([], args.format)  # a name that does not exist is refused before the work begins
+    check_form(args.format)
     show_progress(args, f"opening the corpus{f' {args.corpus}' if args.corpus else ''} …")
     from citerec.recommender import Recommendations, load
     recommender = load(args.corpus, args.preset, pick=args.pick, **model_chosen(args))
@@ -607,7 +597,8 @@ def _runs(args: argparse.Namespace) -> int:
         raise InputError("No file of runs is named.", "Name one, or set CITEREC_CHECKPOINT, and runs are kept there.")
     if args.after and not args.resume:
         raise InputError("--after says where a run is continued, and no run is named.", "Name it with --resume.")
-    if not args.resume: return _list_runs(file, args.json)
+    if not args.resume: return _list_runs(file, args.format == "json")
+    check_form(args.format)
     from citerec.recommender import Recommendations, load
     place = next((run.corpus for run in runs(file) if run.run_id.startswith(args.resume)), None)
     recommender = load(args.corpus or place or None, args.preset, **model_chosen(args))

@@ -9,7 +9,7 @@ __all__ = ['Recommender', 'load']
 import asyncio
 import os
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -25,6 +25,7 @@ from .data.corpus import Corpus
 from .data.sample import open_corpus
 from .docstrings import documented
 from .errors import CiterecError, InputError
+from .explaining import Explanation, shares_of
 from .files import made_once
 from .limits import _LARGE, Limits, _check_kinds, _filters, _kind, _papers, _whole, joined, question
 from .llm.client import LLM
@@ -251,8 +252,35 @@ class _Answers(_Streaming):
         assert isinstance(last, Answer)
         return last
 
+# %% ../nbs/66_recommender.ipynb #ex01
+_LISTS = 8  # last lists that are remembered
+
+class _Explained(_Answers):
+    "Explains recommendations."
+    @made_once
+    def _lists(self) -> deque[Recommendations]: return deque(maxlen=_LISTS)
+
+    def _remembered(self, state: PipelineState) -> Recommendations:
+        found = Recommendations(state)
+        self._lists.append(found)
+        return found
+
+    def explain(self,
+                paper: Recommendation,  # such as `found[0]`
+                found: Recommendations | None = None,  # the list it is from; None: one of the last 8 lists
+                ) -> Explanation:  # draws itself: signals with their shares of the score, reason, quotation, path
+        "Tell why a paper was recommended; raises `InputError` if it is of no known list."
+        if not isinstance(paper, Recommendation):
+            raise InputError(f"A recommendation can be explained, not {_kind(paper)}.", "Give one, such as found[0].")
+        lists = [found] if found is not None else list(self._lists)[::-1]
+        listed = next((one for one in lists if paper in one.state.final_recommendations), None)
+        if listed is None:
+            raise InputError("This recommendation is of none of the last lists.", "Give its list, too: found=found.")
+        reranking = self.pipeline._reranking
+        return Explanation(paper, shares_of(self.corpus, reranking.ranker, listed.state, paper))
+
 # %% ../nbs/66_recommender.ipynb #c007
-class Recommender(_Answers):
+class Recommender(_Explained):
     "A corpus with the agents that search it."
     def __repr__(self) -> str: return f"Recommender({self.corpus!r})"
 
@@ -262,7 +290,7 @@ class Recommender(_Answers):
                   **limits: Unpack[Limits],
                   ) -> Recommendations:  # best first; a list that draws itself
         "Recommend papers to cite, in scripts and in Jupyter; raises `InputError` for invalid arguments."
-        return Recommendations(self.pipeline.run(self._question(text, k, limits)))
+        return self._remembered(self.pipeline.run(self._question(text, k, limits)))
 
     async def arecommend(self,
                          text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
@@ -270,7 +298,7 @@ class Recommender(_Answers):
                          **limits: Unpack[Limits],
                          ) -> Recommendations:  # best first; a list that draws itself
         "The same as `recommend` for asynchronous code."
-        return Recommendations(await self.pipeline.arun(self._question(text, k, limits)))
+        return self._remembered(await self.pipeline.arun(self._question(text, k, limits)))
 
     def stream(self,
                text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
