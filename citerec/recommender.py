@@ -84,6 +84,8 @@ def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) ->
     return parsed.model_copy(update={"filters": limits, "notes": (*parsed.notes, *notes)})
 
 # %% ../nbs/66_recommender.ipynb #se06
+_WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
+                          r"|develop|creat|author|present|came? out|appear)", re.I)
 _CITED = 20  # papers of the agents that a search takes
 
 class _Searching(_Asking):
@@ -114,7 +116,8 @@ class _Searching(_Asking):
             note = "The language model gave no other wordings, so rules made them."
             parsed = parsed.model_copy(update={"notes": (*parsed.notes, note)})
         return search(self.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
-                      settings.rrf_k, asked, source, self._cited(parsed) if source is None else ())
+                      settings.rrf_k, asked, source, self._cited(parsed) if source is None else (),
+                      bool(_WHO_OR_WHEN.search(parsed.original_query)))
 
 # %% ../nbs/66_recommender.ipynb #se07
 class _Worded(_Searching):
@@ -181,13 +184,9 @@ def _topic(found: SearchResults, asked: str) -> str:
     words = found.parsed.semantic_query
     return words if words and parse_query(asked).filters != SearchFilter() else asked
 
-_WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
-                          r"|develop|creat|author|present|came? out|appear)", re.I)
-
-def _named_first(question: str, found: SearchResults) -> int:
-    "How many of the first results a question for an author or a year names; 0 for other questions."
-    if not _WHO_OR_WHEN.search(question): return 0
-    return next((n for n, result in enumerate(found) if "name" not in result.found_by), len(found))
+def _originals(question: str, found: SearchResults) -> list[SearchResult]:
+    "The paper that a question for an author or a year means; none for other questions."
+    return list(found[:1]) if _WHO_OR_WHEN.search(question) and found and "citations" in found[0].found_by else []
 
 # %% ../nbs/66_recommender.ipynb #as02
 class _FromResults(_SearchMethods):
@@ -203,8 +202,8 @@ class _FromResults(_SearchMethods):
             yield Answer(asked, polite)
             return
         topic, listing = _topic(found, asked), not found.parsed.semantic_query or bool(found.source_paper)
-        results, named = list(found), 0 if self.pipeline.llm else _named_first(asked, found)
-        if named: results, listing = results[:named], True  # the list names authors and years
+        results, originals = list(found), [] if self.pipeline.llm else _originals(asked, found)
+        if originals: results, listing = originals, True  # the list names authors and years
         passages = await asyncio.to_thread(paper_passages, self.corpus, topic, [result.paper for result in results])
         parts = astream_answer(topic, passages, self.pipeline.llm, embedder=self.corpus.embedder,
                                idf=self.corpus.lexical.idf, listing=listing,
