@@ -122,7 +122,6 @@ class Recent(Record):
     "A text that was asked, and how."
     at: datetime  # UTC
     text: str
-    corpus: str = ""  # folder; "": as in the settings
     options: dict[str, Any] = {}  # fields of the view that were filled in
     best: str = ""  # title of the first recommendation
 
@@ -138,12 +137,11 @@ class RecentTexts:
 
     def add(self,
             text: str,
-            corpus: str = "",  # folder; "": as in the settings
             options: dict[str, Any] | None = None,  # fields of the view that were filled in
             best: str = "",  # title of the first recommendation
             ) -> None:
         "Keep a text; the same one from before is replaced. Raises `InputError`."
-        new = Recent(at=datetime.now(UTC), text=text, corpus=corpus, options=options or {}, best=best)
+        new = Recent(at=datetime.now(UTC), text=text, options=options or {}, best=best)
         self.lines.change(lambda held: [*(r for r in held if r.text != text), new][-_MOST:])
         os.chmod(self.lines.path, _OWNER_ONLY)
 

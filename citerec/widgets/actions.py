@@ -90,6 +90,7 @@ function render({ model, el }) {
     root.addEventListener("click", click);
     window.addEventListener("keydown", key, true);
     model.on("msg:custom", fill);
+    model.send({ act: "ready" });
   }, 50);
   return () => {
     clearInterval(looking);
