@@ -111,17 +111,12 @@ class View(widgets.VBox):
         self.say(drawn)
         self.keep(drawn, asked)
 
-    def say(self,
-            drawn: str,  # HTML, escaped
-            ) -> None:
-        "Show something; the copy stays."
+    def say(self, drawn: str) -> None:
+        "Show HTML, escaped; the copy stays."
         self.shown.value = drawn + LIVE
 
-    def keep(self,
-             drawn: str,  # HTML, escaped
-             asked: str,  # the question that it answers; "": keep no copy
-             ) -> None:
-        "Keep a copy of an answer in the notebook."
+    def keep(self, drawn: str, asked: str) -> None:
+        "Keep a copy of an answer, as HTML, with its question in the notebook; none where there is no question."
         kept = f"<blockquote>{escape(one_line(asked))}</blockquote>{drawn}<p>{_AGAIN}</p>" if asked else ""
         self._copies.show(kept)
 

@@ -287,8 +287,11 @@ class _History(widgets.VBox):
                                           icon="history", layout={"width": "8rem"})
         self.shown.observe(lambda _: self.refresh(), "value")
         self.list = widgets.Select(rows=6, layout={"width": "auto"})
+        self.keep = widgets.Checkbox(texts.kept, description="Keep the list on this machine", indent=False)
+        self.keep.observe(lambda change: texts.keep(change.new), "value")
         row = widgets.HBox([button_of("Ask again", "Ask the chosen text again", self._again),
-                            button_of("Forget all", "Remove this list from the disk", self._clear)])
+                            button_of("Forget all", "Empty this list", self._clear), self.keep],
+                           layout={"flex_flow": "row wrap", "align_items": "center"})
         super().__init__([self.list, row], layout={"display": "none"})
 
     def refresh(self) -> None:
@@ -303,6 +306,7 @@ class _History(widgets.VBox):
 
     def _clear(self) -> None:
         self.texts.clear()
+        self.keep.value = False
         self.refresh()
 
 # %% ../../nbs/92_recommend.ipynb #e09
