@@ -146,9 +146,9 @@ def recommender_of(corpus: str | None,  # folder; None: as in the settings
 
 def folder_of(written: str | Path | None,
               ) -> str | None:  # None: as in the settings
-    "The folder of a corpus as an absolute path."
+    "The folder of a corpus as an absolute path; \"sample\" stays as it is."
     named = str(written or "").strip()
-    return str(Path(named).expanduser().resolve()) if named else None
+    return named if named == "sample" else str(Path(named).expanduser().resolve()) if named else None
 
 # %% ../../nbs/91_parts.ipynb #w018y
 def button_of(label: str, hint: str, do: Callable[[], Any], style: str = "") -> widgets.Button:
