@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from .llm.quoting import one_line, visible
 from .schema import CitationPath, Paper, Passage, PipelineState, Recommendation, Relation
 from .sources.references import bibtex_entry, citation_key, citation_keys
+from .tables import rows_html
 
 # %% ../nbs/61_cards.ipynb #c006
 def _cited(recommendation: Recommendation) -> str:
@@ -157,7 +158,7 @@ _WIDE = 56  # least columns for a line of facts
 _FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
 
 def _in_brief(r: Recommendation, width: int) -> list[str]:
-    "What fits on few lines: title and confidence, facts, the reason, then a doubt, the quotation or the sentence served."
+    "What fits on few lines: title and confidence, facts, the reason, then a doubt, the quotation or sentence served."
     lines = _head(r, width)
     facts = " · ".join(filter(None, [_facts(r, _FEW, _VENUE), *_marks(r)]))
     if width >= _WIDE: lines += _wrap(facts, width, lines=1)
@@ -296,11 +297,10 @@ def as_paper(recommendation: Recommendation,
     return Paper(**{name: getattr(recommendation, name) for name in names})
 
 # %% ../nbs/61_cards.ipynb #g07y
-def _cite(r: Recommendation, key: str) -> str:
+def _cite(paper: Paper, key: str) -> str:
     "A command and an entry, to unfold and to copy."
-    entry = bibtex_entry(as_paper(r), key)
     boxes = (f'<pre class="citerec-entry" tabindex="0" style="{_ENTRY}">{escape(visible(text.rstrip()))}</pre>'
-             for text in (f"\\cite{{{key}}}", entry))
+             for text in (f"\\cite{{{key}}}", bibtex_entry(paper, key)))
     return _unfolding("cite", "Cite", "".join(boxes))
 
 # %% ../nbs/61_cards.ipynb #e18
@@ -309,9 +309,10 @@ _QUOTE = f"margin:4px 0;padding:0 0 0 12px;border-left:3px solid {_GREY}"
 
 def card(recommendation: Recommendation,
          key: str = "",  # by which it is cited; "": made of its record, or the user's own
+         paper: Paper | None = None,  # what it says of its paper; None: made here
          ) -> str:  # HTML, escaped, to stand among other cards
     "Draw one recommendation."
-    r, key = recommendation, key or citation_key(as_paper(recommendation))
+    r, paper = recommendation, paper or as_paper(recommendation)
     bar = "" if r.confidence is None else f"{_bar(r.confidence)} "
     kind = f"From its {_safe(r.text_kind)}"
     parts = [
@@ -322,7 +323,7 @@ def card(recommendation: Recommendation,
         f'<p class="citerec-reason">{_safe(_short(r.justification, _LONG))}</p>' if r.justification else "",
         f'<blockquote class="citerec-quote" style="{_QUOTE}" title="{kind}">{_safe(r.supporting_snippet)}</blockquote>'
         if r.supporting_snippet else "",
-        _why(r), _cite(r, key),
+        _why(r), _cite(paper, key or citation_key(paper)),
     ]
     return f'<div class="citerec-card" role="listitem" style="{_BORDER}">{"".join(parts)}</div>'
 
@@ -385,8 +386,8 @@ def as_html(recommendations: Sequence[Recommendation],  # best first
             ) -> str:  # HTML, escaped, with its own style
     "Draw recommendations as cards."
     above = _box("notice", "#1976d2", notices(state)) + _box("remark", "#d9822b", remarks(state))
-    keys = citation_keys([as_paper(r) for r in recommendations])
-    cards = "".join(map(card, recommendations, keys))
+    papers = [as_paper(r) for r in recommendations]
+    cards = "".join(map(card, recommendations, citation_keys(papers), papers))
     body = f'<div role="list" aria-label="Recommendations">{cards}</div>' if cards else f"<p>{nothing(state)}</p>"
     under = " ".join(map(_safe, below(recommendations, state)))
     under = f'<p class="citerec-below">{under}</p>' if under else ""
@@ -493,8 +494,6 @@ def table_html(columns: Sequence[str],  # what stands above each column
                above: str = "",  # a sentence above the table
                ) -> str:  # HTML, escaped, with its own style
     "Rows as a table."
-    def row(cells: Sequence[str], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{_safe(cell)}</{tag}>' for cell in cells)}</tr>"
-    body = "".join(row(cells, "td") for cells in rows)
     head = f"<p>{_safe(above)}</p>" if above else ""
-    return f'<div class="citerec">{STYLE}{head}<table>{row(columns, "th")}{body}</table></div>'
+    drawn = rows_html(columns, (map(one_line, cells) for cells in rows))
+    return f'<div class="citerec">{STYLE}{head}{drawn}</div>'

@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 from .agents.query import check_text
 from .data.corpus import Corpus
 from .errors import InputError
-from .llm.quoting import one_line
+from .llm.quoting import shortened
 from .schema import PipelineState, SearchFilter
 from .settings import Settings
 
@@ -42,12 +42,7 @@ class Limits(TypedDict, total=False):
 # %% ../nbs/65b_limits.ipynb #c006c
 _KINDS = {type(None): "nothing", str: "a text", bool: "true or false", int: "a number", float: "a number",
           bytes: "bytes", list: "a list", tuple: "a list", dict: "a dictionary"}
-_SHOWN = 60  # characters of a text that an error shows
 _LARGE = 10**9  # numbers beyond are not written out
-
-def _shortened(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1].rstrip() + "…"
 
 def _kind(value: Any) -> str:
     "The kind of a value in words."
@@ -55,7 +50,7 @@ def _kind(value: Any) -> str:
 
 def _written(value: Any) -> str:
     "A value as an error shows it."
-    if isinstance(value, str): return f"the text {_shortened(value)!r}"
+    if isinstance(value, str): return f"the text {shortened(value)!r}"
     if isinstance(value, bool) or not isinstance(value, int | float): return _kind(value)
     return "a number of that size" if abs(value) > _LARGE else f"{value}"
 
@@ -105,7 +100,7 @@ def nearest(name: str,
 def _papers(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, ...]:
     "The ids of the papers that are named; raises `InputError` for names that the corpus does not have."
     meant = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
-    if unknown := [_shortened(name) for name, ids in meant.items() if not ids]:
+    if unknown := [shortened(name) for name, ids in meant.items() if not ids]:
         raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is {what}.",
                          "Give the id, DOI, arXiv id or link of a paper that it has, or leave it out.")
     return tuple(dict.fromkeys(paper_id for ids in meant.values() for paper_id in ids))
@@ -119,7 +114,7 @@ def _known_concepts(known: Counter[str], names: Sequence[str]) -> tuple[str, ...
         near, frequent = nearest(name, known), [concept for concept, _ in known.most_common(_NEAREST)]
         offered = ", ".join(map(repr, near or frequent))
         fix = f"Did you mean {offered}?" if near else f"Frequent ones are {offered}."
-        raise InputError(f"No paper of this corpus has the concept {_shortened(name)!r}.", fix)
+        raise InputError(f"No paper of this corpus has the concept {shortened(name)!r}.", fix)
     return tuple(names)
 
 # %% ../nbs/65b_limits.ipynb #c006i

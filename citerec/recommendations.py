@@ -16,7 +16,7 @@ from citerec.cards import (
     STYLE, _bar, _link, _percent, _year, as_html, as_paper, as_text, below, notices, nothing, remarks,
 )
 from .errors import InputError
-from .llm.quoting import one_line
+from .llm.quoting import one_line, shortened
 from .pipeline import _words
 from .schema import AgentFailure, Paper, PipelineState, Recommendation
 from .sources.references import formatted, to_bibtex, to_csl, to_markdown, to_ris
@@ -227,17 +227,13 @@ class Recommendations(_Bibliography):
                 **({"llm": told["llm"]} if told.get("llm") else {})}
 
 # %% ../nbs/65a_recommendations.ipynb #c005b
-_SHOWN = 60  # characters of a text that a line shows
-
-def _shortened(text: str) -> str: return text if len(text) <= _SHOWN else text[: _SHOWN - 1].rstrip() + "…"
-
 def _alone(recommendation: Recommendation) -> PipelineState:
     "A state that says nothing, around a recommendation that is shown without its run."
     return PipelineState(user_text="", final_recommendations=(recommendation,))
 
 def _line(recommendation: Recommendation) -> str:
     "Rank, title, year, confidence and id."
-    r, title = recommendation, _shortened(one_line(recommendation.title))
+    r, title = recommendation, shortened(recommendation.title)
     confidence = "" if r.confidence is None else f", confidence {r.confidence:.2f}"
     return f"Recommendation({r.rank}. {title!r}, {r.year or 'no year'}{confidence}, {r.paper_id})"
 
@@ -247,7 +243,7 @@ def _state_line(state: PipelineState) -> str:
     candidates, found = len(state.expanded_candidates or state.retrieval_candidates), len(state.final_recommendations)
     failed = f", failed: {', '.join(e.agent for e in state.errors)}" if state.errors else ""
     counted = f"{candidates} candidates, {found} recommendation{'s' * (found != 1)}"
-    return f"PipelineState({_shortened(one_line(state.user_text))!r}, {counted}{failed})"
+    return f"PipelineState({shortened(state.user_text)!r}, {counted}{failed})"
 
 def _timeline(state: PipelineState) -> str:
     "What each agent did, as a table with a bar of its time."
@@ -259,7 +255,7 @@ def _timeline(state: PipelineState) -> str:
         words = escape(one_line(failed.get(name) or _words(state, name)))
         cells = (escape(name), _bar(seconds / longest), f"{1000 * seconds:,.0f} ms", words)
         rows += "<tr>" + "".join(f'<td style="{cell}">{inner}</td>' for inner in cells) + "</tr>"
-    asked = escape(_shortened(one_line(state.user_text)))
+    asked = escape(shortened(state.user_text))
     total = f"{len(took)} agents, {sum(took.values()):.2f} s" if took else "no agent has run"
     return f'<div class="citerec">{STYLE}<p>“{asked}”: {total}</p><table>{rows}</table></div>'
 

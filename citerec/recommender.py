@@ -18,7 +18,8 @@ from typing import Any, Unpack
 from .asking.answers import Answer, astream_answer, paper_passages
 from .asking.filters import parse_query, reformulate
 from .asking.library import Library
-from .asking.search import SearchResult, SearchResults, read_query, search
+from .asking.naming import read_query
+from .asking.search import SearchResult, SearchResults, search
 from .data.catalogue import build, update
 from .data.corpus import Corpus
 from .data.sample import open_corpus
@@ -26,10 +27,10 @@ from .docstrings import documented
 from .errors import CiterecError, InputError
 from .explaining import Explanation, shares_of
 from .files import made_once
-from .limits import _LARGE, Limits, _check_kinds, _filters, _kind, _papers, _shortened, _whole, joined, question
+from .limits import _LARGE, Limits, _check_kinds, _filters, _kind, _papers, _whole, joined, question
 from .llm.client import LLM
 from .llm.prompts import instructions_for
-from .llm.quoting import one_line
+from .llm.quoting import one_line, shortened
 from .pipeline import AgentEvent, Pipeline
 from .recommendations import Recommendations
 from .running import each_of, refuse_fork
@@ -50,6 +51,13 @@ class _Asking:
     def concepts(self) -> Counter[str]:
         "The concepts of the corpus' papers in lower case, and how many papers have each."
         return Counter(concept for concepts in self.corpus.columns.concepts for concept in concepts)
+
+    @made_once
+    def ranking(self) -> Pipeline:
+        "Agents that rank papers and explain none: no quotations are looked for, and no language model is asked."
+        def nothing(state: PipelineState) -> dict[str, Any]: return {}
+        offline = self.settings.model_copy(update={"llm": "offline"})
+        return Pipeline(self.corpus, offline, {"grounding": nothing, "synthesis": nothing})
 
     def _question(self, text: str, k: int | None, limits: Limits) -> PipelineState:
         return question(self.corpus, self.settings, self.concepts, text, k, limits)
@@ -76,11 +84,21 @@ def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) ->
     return parsed.model_copy(update={"filters": limits, "notes": (*parsed.notes, *notes)})
 
 # %% ../nbs/66_recommender.ipynb #se06
+_CITED = 20  # papers of the agents that a search takes
+
 class _Searching(_Asking):
     "Checks what is searched for, and runs the search."
     def _model(self) -> LLM | None: return self.pipeline.llm if self.settings.llm_query else None
 
     def _read(self, text: str) -> ParsedQuery: return parse_query(text, self._model())
+
+    def _cited(self, parsed: ParsedQuery) -> list[tuple[int, float]]:
+        "Rows and scores of the papers that the agents would cite for a query; none where they cannot read it."
+        if not parsed.is_relevant or not parsed.semantic_query: return []
+        asked = PipelineState(user_text=parsed.semantic_query, filters=parsed.filters)
+        try: ranked = self.ranking.run(asked).reranked_candidates
+        except CiterecError: return []
+        return [(self.corpus.columns.row_of[r.paper.paper_id], r.paper.similarity_score) for r in ranked[:_CITED]]
 
     def _search(self, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
                 source: Paper | None = None) -> SearchResults:
@@ -96,7 +114,7 @@ class _Searching(_Asking):
             note = "The language model gave no other wordings, so rules made them."
             parsed = parsed.model_copy(update={"notes": (*parsed.notes, note)})
         return search(self.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
-                      settings.rrf_k, asked, source)
+                      settings.rrf_k, asked, source, self._cited(parsed) if source is None else ())
 
 # %% ../nbs/66_recommender.ipynb #se07
 class _Worded(_Searching):
@@ -130,7 +148,7 @@ def _source(corpus: Corpus, paper: Any) -> Paper:
     if not isinstance(name, str):
         raise InputError(f"This search needs a paper, not {_kind(paper)}.", "Give a record, an id, a link or a title.")
     ids = [name] if name in corpus.columns.row_of else corpus.find(name.strip())
-    if not ids: raise InputError(f"This corpus has no paper {_shortened(name)}.", "Give one that it has.")
+    if not ids: raise InputError(f"This corpus has no paper {shortened(name)}.", "Give one that it has.")
     return corpus.papers(ids[:1])[0]
 
 class _SearchMethods(_Worded):

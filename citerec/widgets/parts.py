@@ -91,10 +91,11 @@ class View(widgets.VBox):
     def __init__(self,
                  fields: Sequence[widgets.Widget],
                  buttons: Sequence[widgets.Widget],  # buttons that are disabled while the view works
+                 below: Sequence[widgets.Widget] = (),  # what stands below the answer
                  ):
         self.shown = widgets.HTML(LIVE)
         self._buttons, self._copies = buttons, Copies()
-        super().__init__([*fields, self.shown], layout={"max_width": "54rem", "padding": "4px"})
+        super().__init__([*fields, self.shown, *below], layout={"max_width": "54rem", "padding": "4px"})
 
     def _ipython_display_(self) -> None:
         "Show the widget, with room for a copy of its answer below."
@@ -107,6 +108,13 @@ class View(widgets.VBox):
              ) -> None:
         "Show something, and keep a copy of it in the notebook."
         self.shown.value = drawn + LIVE
+        self.keep(drawn, asked)
+
+    def keep(self,
+             drawn: str,  # HTML, escaped
+             asked: str,  # the question that it answers; "": keep no copy
+             ) -> None:
+        "Keep a copy of an answer in the notebook."
         kept = f"<blockquote>{escape(one_line(asked))}</blockquote>{drawn}<p>{_AGAIN}</p>" if asked else ""
         self._copies.show(kept)
 

@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
-from IPython.display import display
 
 from ..cards import as_html
 from ..errors import InputError
 from ..llm.quoting import one_line, visible
 from ..schema import PipelineState
-from citerec.widgets.parts import (
-    LIVE, Copies, draw, error_html, folder_of, line_html, recommender_of, seconds_text, sentence_of, words_html,
-)
+from .parts import View, draw, folder_of, line_html, recommender_of, seconds_text, words_html
 
 if TYPE_CHECKING: from citerec.pipeline import AgentEvent
 
@@ -144,53 +141,41 @@ def _button() -> widgets.Button:
                           tooltip="Recommend papers to cite for this text")
 
 # %% ../../nbs/92_recommend.ipynb #e09
-_AGAIN = "This is a copy of the last answer. Run the cell to ask again."
-
-class App(widgets.VBox):
+class App(View):
     "The interactive recommender; shows itself as the last value of a cell."
     def __init__(self,
                  corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
                  ):
-        self.text, self.button = _text_field(), _button()
-        self.button.on_click(lambda _: self.run(self.text.value))
-        self.options = _Options(str(corpus or ""))
-        self.progress, self.cards, self.details = widgets.HTML(draw(LIVE)), widgets.HTML(), widgets.HTML()
+        self.text, self.button, self.options = _text_field(), _button(), _Options(str(corpus or ""))
+        self.cards, self.details = widgets.HTML(), widgets.HTML()
         self.state: PipelineState | None = None  # of the last run
-        self._copies = Copies()
-        super().__init__([self.text, _examples(self.text), self.button, self.options, self.progress, self.cards,
-                          self.details], layout={"max_width": "54rem", "padding": "4px"})
-
-    def _ipython_display_(self) -> None:
-        "Show the widget, with room for a copy of its answer below."
-        display(self._repr_mimebundle_(), raw=True)
-        self._copies.begin()
+        super().__init__([self.text, _examples(self.text), self.button, self.options], [self.button],
+                         [self.cards, self.details])
+        self.progress = self.shown
+        self.button.on_click(lambda _: self.run(self.text.value))
 
     def run(self,
             text: str,  # what the recommendations are for
             ) -> None:
         "Recommend papers for a text and show them; returns when they are shown."
-        self.text.value, self.state, self.button.disabled = text, None, True
+        self.text.value, self.state = text, None
         self.cards.value = self.details.value = ""
-        self._copies.show("")
-        try: self._run(text)
-        except (Exception, KeyboardInterrupt) as e: self.progress.value = error_html(sentence_of(e)) + LIVE
-        finally: self.button.disabled = False
+        self.keep("", "")
+        self.work(lambda: self._run(text))
 
     def _run(self, text: str) -> None:
         events: list[AgentEvent] = []
         limits = self.options.limits()
-        def say(drawn: str) -> None: self.progress.value = drawn + LIVE
-        say(_progress([], "opening the corpus"))
+        self.show(_progress([], "opening the corpus"))
         recommender = recommender_of(self.options.folder())
-        say(_progress([], "reading the text"))
+        self.show(_progress([], "reading the text"))
         for event in recommender.stream(text, **limits):
             events.append(event)
-            say(_progress(events, _NEXT.get(event.agent, "")))
+            self.show(_progress(events, _NEXT.get(event.agent, "")))
         self.state = events[-1].state
-        say(_progress(events))
         self.details.value = _details(events)
         self.cards.value = as_html(self.state.final_recommendations, self.state)
-        self._copies.show(f"<blockquote>{escape(one_line(text))}</blockquote>{self.cards.value}<p>{_AGAIN}</p>")
+        self.keep(self.cards.value, text)
 
 # %% ../../nbs/92_recommend.ipynb #e11
 def app(corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
