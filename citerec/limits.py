@@ -40,23 +40,7 @@ class Limits(TypedDict, total=False):
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
 # %% ../nbs/65b_limits.ipynb #c006c
-<<<<<<< /tmp/tmppgaviiox/o
-_KINDS = {type(None): "nothing", str: "a text", bool: "true or false", int: "a number", float: "a number",
-          bytes: "bytes", list: "a list", tuple: "a list", dict: "a dictionary"}
-_LARGE = 10**9  # numbers beyond are not written out
-
-def _kind(value: Any) -> str:
-    "The kind of a value in words."
-    return "a path" if isinstance(value, os.PathLike) else _KINDS.get(type(value), "something else")
-
-def _written(value: Any) -> str:
-    "A value as an error shows it."
-    if isinstance(value, str): return f"the text {shortened(value)!r}"
-    if isinstance(value, bool) or not isinstance(value, int | float): return _kind(value)
-    return "a number of that size" if abs(value) > _LARGE else f"{value}"
-=======
 _LARGE = 10**9  # no number of citations is larger
->>>>>>> /tmp/tmppgaviiox/t
 
 # %% ../nbs/65b_limits.ipynb #e04
 _YEARS = (0, 9999)  # first and last year that can be meant
