@@ -62,7 +62,7 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
     option("text", nargs="*", metavar="TEXT", help="a sentence, a paragraph or a section")
     option("--file", metavar="FILE", help="read the text from a file; - is the standard input")
     option("--corpus", metavar="FOLDER", help=f"corpus to search ({SAMPLE})")
-    option("--k", type=int, metavar="N", help="number of recommendations, 1 to 100 (default: 10)")
+    option("-k", "--k", type=int, metavar="N", help="number of recommendations, 1 to 100 (default: 10)")
     limit_options(parser)
     option("--known", dest="known_ids", action="append", metavar="ID",
            help="a paper that your draft cites already: what goes with it comes first; may be given several times")
