@@ -20,14 +20,13 @@ from .asking.filters import parse_query, reformulate
 from .asking.library import Library
 from .asking.naming import read_query
 from .asking.search import SearchResult, SearchResults, search
-from .data.catalogue import build, update
 from .data.corpus import Corpus
 from .data.sample import open_corpus
-from .docstrings import documented
+from .docstrings import documented, kind_of
 from .errors import CiterecError, InputError
 from .explaining import Explanation, shares_of
 from .files import made_once
-from .limits import _LARGE, Limits, _check_kinds, _filters, _kind, _papers, _whole, joined, question
+from .limits import _LARGE, Limits, _check_kinds, _filters, _papers, _whole, joined, question
 from .llm.client import LLM
 from .llm.prompts import instructions_for
 from .llm.quoting import one_line, shortened
@@ -66,7 +65,7 @@ class _Asking:
 def _query(text: Any, most: int) -> str:
     "A query without white space around it; raises `InputError` if it is not a query."
     if not isinstance(text, str):
-        raise InputError(f"The query has to be a string, not {_kind(text)}.", "Put it into quotes.")
+        raise InputError(f"The query has to be a string, not {kind_of(text)}.", "Put it into quotes.")
     query = text.encode("utf-8", "replace").decode("utf-8").strip()  # a broken copy may contain unpaired surrogates
     if not query: raise InputError("The query is empty.", "Name a topic, an author, a year or a paper.")
     if len(query) > most:
@@ -84,6 +83,8 @@ def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) ->
     return parsed.model_copy(update={"filters": limits, "notes": (*parsed.notes, *notes)})
 
 # %% ../nbs/66_recommender.ipynb #se06
+_WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
+                          r"|develop|creat|author|present|came? out|appear)", re.I)
 _CITED = 20  # papers of the agents that a search takes
 
 class _Searching(_Asking):
@@ -114,7 +115,8 @@ class _Searching(_Asking):
             note = "The language model gave no other wordings, so rules made them."
             parsed = parsed.model_copy(update={"notes": (*parsed.notes, note)})
         return search(self.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
-                      settings.rrf_k, asked, source, self._cited(parsed) if source is None else ())
+                      settings.rrf_k, asked, source, self._cited(parsed) if source is None else (),
+                      bool(_WHO_OR_WHEN.search(parsed.original_query)))
 
 # %% ../nbs/66_recommender.ipynb #se07
 class _Worded(_Searching):
@@ -146,7 +148,7 @@ def _source(corpus: Corpus, paper: Any) -> Paper:
     if isinstance(paper, Paper): return paper
     name = paper if isinstance(paper, str) else getattr(getattr(paper, "paper", paper), "paper_id", None)
     if not isinstance(name, str):
-        raise InputError(f"This search needs a paper, not {_kind(paper)}.", "Give a record, an id, a link or a title.")
+        raise InputError(f"A search needs a paper, not {kind_of(paper)}.", "Give a record, an id, a link or a title.")
     ids = [name] if name in corpus.columns.row_of else corpus.find(name.strip())
     if not ids: raise InputError(f"This corpus has no paper {shortened(name)}.", "Give one that it has.")
     return corpus.papers(ids[:1])[0]
@@ -181,13 +183,9 @@ def _topic(found: SearchResults, asked: str) -> str:
     words = found.parsed.semantic_query
     return words if words and parse_query(asked).filters != SearchFilter() else asked
 
-_WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
-                          r"|develop|creat|author|present|came? out|appear)", re.I)
-
-def _named_first(question: str, found: SearchResults) -> int:
-    "How many of the first results a question for an author or a year names; 0 for other questions."
-    if not _WHO_OR_WHEN.search(question): return 0
-    return next((n for n, result in enumerate(found) if "name" not in result.found_by), len(found))
+def _originals(question: str, found: SearchResults) -> list[SearchResult]:
+    "The paper that a question for an author or a year means; none for other questions."
+    return list(found[:1]) if _WHO_OR_WHEN.search(question) and found and "citations" in found[0].found_by else []
 
 # %% ../nbs/66_recommender.ipynb #as02
 class _FromResults(_SearchMethods):
@@ -203,8 +201,8 @@ class _FromResults(_SearchMethods):
             yield Answer(asked, polite)
             return
         topic, listing = _topic(found, asked), not found.parsed.semantic_query or bool(found.source_paper)
-        results, named = list(found), 0 if self.pipeline.llm else _named_first(asked, found)
-        if named: results, listing = results[:named], True  # the list names authors and years
+        results, originals = list(found), [] if self.pipeline.llm else _originals(asked, found)
+        if originals: results, listing = originals, True  # the list names authors and years
         passages = await asyncio.to_thread(paper_passages, self.corpus, topic, [result.paper for result in results])
         parts = astream_answer(topic, passages, self.pipeline.llm, embedder=self.corpus.embedder,
                                idf=self.corpus.lexical.idf, listing=listing,
@@ -271,7 +269,7 @@ class _Explained(_Answers):
                 ) -> Explanation:  # draws itself: signals with their shares of the score, reason, quotation, path
         "Tell why a paper was recommended; raises `InputError` if it is of no known list."
         if not isinstance(paper, Recommendation):
-            raise InputError(f"A recommendation can be explained, not {_kind(paper)}.", "Give one, such as found[0].")
+            raise InputError(f"A recommendation can be explained, not {kind_of(paper)}.", "Give one, such as found[0].")
         lists = [found] if found is not None else list(self._lists)[::-1]
         listed = next((one for one in lists if paper in one.state.final_recommendations), None)
         if listed is None:
@@ -317,6 +315,7 @@ class Recommender(_Explained):
         return self.pipeline.astream(self._question(text, k, limits))
 
 # %% ../nbs/66_recommender.ipynb #c007a
+@documented
 def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "sample"; None: as in the settings
          preset: str | None = None,  # offline, thorough, openai, ollama or compatible; None: what the keys allow
          **choices: Any,  # any field of `citerec.Settings`, such as k=5 or llm="ollama"
@@ -329,7 +328,4 @@ def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "s
     return Recommender(opened, settings)
 
 # %% ../nbs/66_recommender.ipynb #c007ay
-_PUBLIC = (load, build, update, parse_query, Recommender, Recommendations, SearchResults, Library, Corpus, Settings,
-           CiterecError, Paper, Recommendation)
-for _named in _PUBLIC:
-    documented(_named)
+for _named in (Recommender, Recommendations, SearchResults, Answer, Explanation, Library, Corpus): documented(_named)
