@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['NO_TOPIC', 'CUES', 'Cues', 'Named', 'papers_named', 'check_text', 'Word', 'runs', 'Topics', 'topics_of',
            'phrase_papers', 'word_papers', 'keywords', 'marked_sentence', 'intent', 'expand_query', 'Reading',
-           'from_reading', 'without_names', 'beyond_request', 'Resolved', 'resolve', 'read_by_model', 'QueryAgent']
+           'from_reading', 'without_names', 'beyond_request', 'Resolved', 'resolve', 'language_note', 'read_by_model',
+           'QueryAgent']
 
 # %% ../../nbs/54_query.ipynb #c003
 import math
@@ -579,10 +580,12 @@ def _in_place(prepared: MarkedText, given: str, cut: Sequence[Named]) -> MarkedT
     return prepared.model_copy(update={"spans": tuple((kept[a], kept[b - 1] + 1) for a, b in prepared.spans)})
 
 # %% ../../nbs/54_query.ipynb #c024c
-def _language_note(language: str) -> list[str]:
+def language_note(language: str,  # code; "": unknown
+                  subject: str = "Your text",  # with which the sentence begins
+                  ) -> list[str]:
     "A sentence on the language of a text that is not English."
-    if language in ("", "en"): return []
-    return [f"Your text is in {LANGUAGES[language]}. citerec reads English, so an English text finds more."]
+    if language in ("", "en") or language not in LANGUAGES: return []
+    return [f"{subject} is in {LANGUAGES[language]}. citerec reads English, so an English one finds more."]
 
 # %% ../../nbs/54_query.ipynb #c024a1
 def read_by_model(llm: LLM,
@@ -633,7 +636,7 @@ class QueryAgent:
         if resolved.ids:
             excluded = tuple(dict.fromkeys([*state.filters.exclude_ids, *resolved.ids]))
             update["filters"] = state.filters.model_copy(update={"exclude_ids": excluded})
-        if said := [*resolved.said, *_language_note(prepared.language)]:
+        if said := [*resolved.said, *language_note(prepared.language)]:
             update["metadata"] = {**state.metadata, "said": [*state.metadata.get("said", ()), *said]}
         if not self.llm: return update
         return update | read_by_model(self.llm, state.model_copy(update=update), resolved.text, prepared, own,

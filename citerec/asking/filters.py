@@ -21,7 +21,7 @@ from .years import keep_topic_years, spelled_out, take_years
 from ..llm.client import LLM, Prompt
 from ..llm.prompts import PROMPTS
 from ..llm.quoting import one_line, quoted
-from ..schema import ParsedQuery, SearchFilter
+from ..schema import Order, ParsedQuery, SearchFilter
 
 # %% ../../nbs/63_filters.ipynb #c005
 _QUOTED = r"(?:\"[^\"]+\"|“[^”]+”|„[^“”]+[“”]|«[^»]+»|(?<!\w)['‘](?:[^'‘’]|(?<=\w)['’](?=\w))+['’](?!\w))"
@@ -137,6 +137,20 @@ def _without_negations(text: str) -> tuple[str, tuple[str, ...]]:
     return left, tuple(f"“{one_line(m[0]).strip()}” was not understood, and excludes nothing."
                        for m in _NEGATED.finditer(text))
 
+_ORDERS: tuple[tuple[Order, re.Pattern[str]], ...] = (
+    ("citations", said(r"\b(?:most[- ](?:highly[- ])?(?:cited|influential|important|popular|famous)|seminal|landmark"
+                       r"|(?:sorted|ordered|ranked) by citations)\b")),
+    ("newest", said(r"\b(?:newest(?: first)?|(?:most recent|latest) first|(?:sorted|ordered) by (?:date|year))\b")),
+    ("oldest", said(r"\b(?:oldest(?: first)?|earliest|the first(?= (?:papers?|work|article)\b))\b")))
+
+def _order(text: str) -> tuple[Order, str]:
+    "The order that a query asks for, and the query without it; *most cited* stays, because it is a limit as well."
+    for order, words in _ORDERS:
+        if not (match := words.search(text)): continue
+        rest = text if "cited" in match[0].lower() else " ".join((text[: match.start()] + text[match.end() :]).split())
+        return order, rest if rest.strip(" ?.!") else text
+    return "relevance", text
+
 def by_rules(text: str,
              today: date,  # what "recent" counts from
              ) -> ParsedQuery:
@@ -144,14 +158,15 @@ def by_rules(text: str,
     if (reason := why_not(text)) is not None:
         return ParsedQuery(original_query=text, semantic_query=None, is_relevant=False, irrelevant_response=reason)
     if len(text) > _LONGEST: return ParsedQuery(original_query=text, semantic_query=text)
-    wanted, notes = _without_negations(_COUNT.sub("", text))
+    order, wanted = _order(_COUNT.sub("", text))
+    wanted, notes = _without_negations(wanted)
     wording = Wording(years_apart(spelled_out(wanted)))
     _limits(wording, today)
     take_authors(wording, has_capitals(wanted))
     filters = SearchFilter(**wording.filters)
     topic = topic_of(wording)
     if topic is None and filters == SearchFilter(): topic = one_line(text)
-    return ParsedQuery(original_query=text, semantic_query=topic, filters=filters, notes=notes)
+    return ParsedQuery(original_query=text, semantic_query=topic, filters=filters, notes=notes, order=order)
 
 # %% ../../nbs/63_filters.ipynb #c017
 class Form(BaseModel):
@@ -220,7 +235,7 @@ def parse_query(text: str,
     today = today or date.today()
     if llm is None or why_not(text) is not None or len(text) > _LONGEST: return _safely(by_rules, text, today)
     parsed = _by_model(text, llm, today)
-    if isinstance(parsed, ParsedQuery): return parsed
+    if isinstance(parsed, ParsedQuery): return parsed.model_copy(update={"order": _order(text)[0]})
     rules = _safely(by_rules, text, today)
     return rules.model_copy(update={"notes": (parsed, *rules.notes)})
 

@@ -14,7 +14,7 @@ import time
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -211,6 +211,10 @@ class AddedFile:
     paper: OwnPaper | None = None  # None if it was refused
     note: str = ""  # why it was refused, and what to do about it
 
+    def named(self) -> "AddedFile":
+        "The outcome with the name of the file in place of its path, for a file that was uploaded."
+        return replace(self, path=Path(self.path.name), note=self.note.replace(str(self.path), self.path.name))
+
 _LOOKS = {"added": "added", "known": "was there already", "refused": "cannot be used"}
 
 def _number(n: int, what: str) -> str: return f"{n} {what}{'' if n == 1 else 's'}"
@@ -231,6 +235,10 @@ class AddReport:
     def refused(self) -> list[AddedFile]:
         "The files that could not be used."
         return [f for f in self.files if f.outcome == "refused"]
+
+    def named(self) -> "AddReport":
+        "The report with names of files in place of their paths, for files that were uploaded."
+        return AddReport(tuple(file.named() for file in self.files))
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers and lists only, as JSON has them
         "The report as data."

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SOURCES', 'CHOICES', 'Chosen', 'SourceMaker', 'listed', 'year_range', 'work_types', 'recipe_of', 'source_of', 'build',
-           'update']
+           'update', 'CorpusAtHand', 'corpora_at_hand']
 
 # %% ../../nbs/42_catalogue.ipynb #c003
 import json
@@ -304,3 +304,35 @@ def update(folder: str | Path,  # a corpus that `build` made of sources by name
                           "Build it again by `citerec.build` or `citerec build`.")
     recipe = {name: kept.get(name) for name in ("source", *CHOICES)} | ({"types": "all"} if all_types else {})
     return Corpus.update(source_of(recipe, next_update(folder) / PAGES, progress), folder, settings, progress)
+
+# %% ../../nbs/42_catalogue.ipynb #h002
+@dataclass(frozen=True)
+class CorpusAtHand:
+    "A corpus that can be chosen."
+    folder: str  # absolute, or "sample"
+    papers: int | None = None  # None: unknown
+
+    def __str__(self) -> str:
+        here, known = os.getcwd() + os.sep, "" if self.papers is None else f" ({self.papers:,} papers)"
+        name = "The sample that comes with citerec" if self.folder == "sample" else self.folder.removeprefix(here)
+        return f"{name}{known}"
+
+def _at_hand(folder: str) -> CorpusAtHand | None:
+    "The corpus of a folder; None if it cannot be opened."
+    from citerec.data.building import read_manifest
+    from citerec.errors import CiterecError
+    if folder == "sample": return CorpusAtHand("sample")
+    path = Path(folder).expanduser().resolve()
+    try: return CorpusAtHand(str(path), read_manifest(path)["counts"]["papers"])
+    except CiterecError: return None
+
+# %% ../../nbs/42_catalogue.ipynb #h003
+def corpora_at_hand(used: str | None = None,  # folder of the one in use, or "sample"; None: as in the settings
+                    place: str | Path = ".",  # folder where to look
+                    ) -> list[CorpusAtHand]:  # the one in use first, then the sample, then by name
+    "The corpora in a folder and one level deeper, the sample, and the one in use."
+    from citerec.settings import load_settings
+    found = sorted(p.parent for depth in ("*", "*/*") for p in Path(place).glob(f"{depth}/manifest.json"))
+    seen = [p for p in found if not any(part.startswith(".") for part in p.relative_to(place).parts)]
+    folders = [used or load_settings().corpus, "sample", *seen]
+    return list({one.folder: one for folder in folders if (one := _at_hand(str(folder)))}.values())

@@ -20,8 +20,9 @@ from tqdm.auto import tqdm
 from ..errors import InputError
 from ..files import made_once
 from ..llm.quoting import one_line
-from ..pipeline import Pipeline
-from ..recommender import Limits, Recommendations, Recommender, documented, load
+from ..docstrings import documented
+from ..limits import question
+from ..recommender import Limits, Recommendations, Recommender, load
 from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from .audit import audit, missing_keys
@@ -403,20 +404,14 @@ class Draft(_Writing):
         "What is wrong with the bibliography, and with what is cited where."
         return audit(self.manuscript, self.library, self.rec.corpus, look_up, self._fits if fits else None)
 
-    @made_once
-    def _ranking(self) -> Recommender:
-        "What ranks papers and explains none: no quotations are looked for, and no language model is asked."
-        def nothing(state: PipelineState) -> dict[str, Any]: return {}
-        rec = Recommender(self.rec.corpus, self.rec.settings.model_copy(update={"llm": "offline"}))
-        rec.pipeline = Pipeline(rec.corpus, rec.settings, {"grounding": nothing, "synthesis": nothing})
-        return rec
-
     def _fits(self, text: str, ids: Sequence[str]) -> list[float]:
         "How well cited papers fit a sentence, among all papers of the bibliography."
         own = [i for i in self.library.corpus_ids if i not in self.itself]
         if len(own) < _COMPARED: return [1.0] * len(ids)
         known = [i for i in self.known if i not in ids]
-        ranking = self._ranking.recommend(text, k=1, within_ids=own, known_ids=known).state.reranked_candidates
+        rec, limits = self.rec, Limits(within_ids=own, known_ids=known)
+        asked = question(rec.corpus, rec.settings, rec.concepts, text, 1, limits)
+        ranking = self.rec.ranking.run(asked).reranked_candidates
         found = {r.paper.paper_id: (n / len(own), r.paper.similarity_score) for n, r in enumerate(ranking)}
         return [fit(*found[i]) if i in found else 0.0 for i in ids]
 

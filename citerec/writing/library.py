@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ..agents.grounding import snippets
+from ..cards import table_html, table_text
 from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.lexical import B, K1, stems
@@ -144,17 +145,11 @@ class LibraryReport:
         return [(e.key or "(no key)", e.outcome, e.title, e.corpus_id or "", e.how, e.note,
                  f"{e.path.name}:{e.line}") for e in self.entries]
 
-    def __str__(self) -> str:
-        lines = ("  ".join(filter(None, map(one_line, cells))) for cells in self._cells())
-        return "\n".join([self.heading, *lines])
+    def __str__(self) -> str: return "\n".join([self.heading, *filter(None, [table_text(self._cells())])])
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        def row(cells: Iterable[str], tag: str) -> str:
-            return f"<tr>{''.join(f'<{tag}>{html.escape(one_line(cell))}</{tag}>' for cell in cells)}</tr>"
-        rows = "".join(row(cells, "td") for cells in self._cells())
-        return f"<p>{html.escape(self.heading)}</p><table>{row(_COLUMNS, 'th')}{rows}</table>"
+    def _repr_html_(self) -> str: return table_html(_COLUMNS, self._cells(), self.heading)
 
 # %% ../../nbs/72_draft_library.ipynb #c020
 class _Words:

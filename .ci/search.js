@@ -1,0 +1,47 @@
+// Search by words, in the place of Fuse, which searches by letters. Both builders of the docs call it in the same way.
+(() => {
+  "use strict";
+  const words = (text) => (text || "").toLowerCase().match(/[\p{L}\p{N}]+/gu) || [];
+  const stem = (word) => word.length > 4 ? word.replace(/(ations|ation|ings|ing|ers|er|ed|es|s)$/, "") || word : word;
+  // How well one word of the query fits a list of words: 1 the word itself, less for another form, or for its beginning
+  const fit = (word, list) => {
+    let best = 0;
+    for (const other of list) {
+      if (other === word || other === word + "s") return 1;
+      if (stem(other) === stem(word)) best = Math.max(best, .8);
+      else if (other.startsWith(word)) best = Math.max(best, .5 * word.length / other.length + .2);
+    }
+    return best;
+  };
+  const score = (entry, query) => {
+    let total = 0;
+    for (const word of query) {
+      const title = 8 * fit(word, entry.title) / Math.sqrt(Math.max(1, entry.title.length - 2));
+      const section = 6 * fit(word, entry.section) / Math.sqrt(Math.max(1, entry.section.length - 2));
+      const text = (entry.counts.get(word) || 0) || (entry.stems.get(stem(word)) || 0) / 2;
+      const found = Math.max(title * (entry.section.length ? .6 : 1), section) + Math.min(2, Math.log2(1 + text) / 2);
+      if (!found) return 0;
+      total += found;
+    }
+    return total * entry.weight;
+  };
+  const count = (list) => list.reduce((map, word) => map.set(word, (map.get(word) || 0) + 1), new Map());
+  window.Fuse = class {
+    constructor(list) { this.entries = []; (list || []).forEach((item) => this.add(item)); }
+    add(item) {
+      const text = words(item.text);
+      this.entries.push({ item, title: words(item.title), section: words(item.section), counts: count(text),
+        stems: count(text.map(stem)), weight: item.weight || 1 });
+    }
+    search(query, options) {
+      const asked = words(query), pages = new Map();
+      return this.entries.map((entry) => ({ item: entry.item, score: score(entry, asked) }))
+        .filter((hit) => hit.score > 0).sort((a, b) => b.score - a.score)
+        .filter((hit) => {  // three places of a page at most
+          const page = hit.item.href.split("#")[0];
+          pages.set(page, (pages.get(page) || 0) + 1);
+          return pages.get(page) <= 3;
+        }).slice(0, (options && options.limit) || 20);
+    }
+  };
+})();
