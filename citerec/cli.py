@@ -626,7 +626,7 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
-_WORDS = "# Citation recommendations\n\nIn JupyterLab, run the cell below first (Shift+Enter). Choose what you want to do."
+_WORDS = "# Citation recommendations\n\nIn JupyterLab, run the cell below (Shift+Enter). Choose what you want to do."
 _CODE = "from citerec.widgets.app import app\n\napp()"
 
 def _notebook() -> str:
