@@ -1,6 +1,6 @@
 """Builds the docs site from the notebooks: with Quarto where it is installed, else with smalldocs.
 
-Usage: python .ci/build_docs.py [folder]
+Usage: python .ci/build_docs.py [folder [quarto|smalldocs]]
 """
 
 import ast
@@ -116,7 +116,7 @@ def add_version(config_file: Path, version: str, address: str) -> None:
     config = yaml.safe_load(config_file.read_text(encoding="utf-8"))
     version_link = f"[citerec {version}]({address}/releases)"
     config["website"]["page-footer"] = {"left": version_link, "right": "Apache-2.0", "border": True}
-    config["website"]["navbar"]["right"] = [{"icon": "github", "href": address, "aria-label": "GitHub"}]
+    config["website"]["navbar"]["right"] = [{"icon": "github", "text": "GitHub", "href": address}]
     config_file.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
@@ -141,7 +141,7 @@ def mend_edit_links(site: Path, address: str) -> None:
         path.write_text(re.sub(pattern, rf"{address}/\1/main/.ci/reference.py", text), encoding="utf-8")
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, builder: str) -> None:
     """Let nbdev process the notebooks, add the reference, render all, and put the site in its place."""
     config = get_config(path=ROOT)
     refresh_quarto_yml()
@@ -151,8 +151,8 @@ def main(folder: Path) -> None:
     reference.write(processed)
     fold_code(processed)
     add_version(processed / "_quarto.yml", config.version, config.git_url)
-    if quarto := shutil.which("quarto"):
-        subprocess.run([quarto, "render", processed, "--no-cache"], check=True)
+    if builder == "quarto":
+        subprocess.run(["quarto", "render", processed, "--no-cache"], check=True)
     else:
         subprocess.run([Path(sys.executable).with_name("smalldocs"), "render", processed], check=True)
         rename_pages(site, processed)
@@ -165,4 +165,5 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "_docs")
+    given = dict(enumerate(sys.argv))
+    main(Path(given.get(1, ROOT / "_docs")), given.get(2, "quarto" if shutil.which("quarto") else "smalldocs"))

@@ -225,12 +225,12 @@ def entry(name: str, value: Any, anchor: str, level: int) -> str:
 
 
 def methods(value: type, chosen: str = "*") -> dict[str, Any]:
-    """Give the public methods and properties that citerec gives to a class."""
-    found = {}
+    """Give the public methods and properties that citerec adds to a class."""
+    found, others = {}, [base for base in value.__mro__ if not base.__module__.startswith("citerec")]
     for name, member in inspect.getmembers_static(value):
         function = getattr(member, "fget", None) or getattr(member, "func", None) or getattr(member, "__func__", member)
         ours = inspect.isfunction(function) and function.__module__.startswith("citerec")
-        if not name.startswith("_") and ours:
+        if not name.startswith("_") and ours and not any(name in vars(base) for base in others):
             reached = property(function) if isinstance(member, property) or hasattr(member, "func") else function
             found[name] = reached
     return found if chosen == "*" else {name: found[name] for name in chosen.split()}
@@ -299,7 +299,8 @@ def settings_page() -> str:
     parts = [
         "A setting is an argument of `citerec.load`, a variable of the environment, or a line of a `.env` file. "
         "A preset sets several of them at once.",
-        '## `Settings` {#Settings}\n\n```python\nciterec.load(k=5, llm="offline")  # or CITEREC_K=5 in the environment\n```',
+        "## `Settings` {#Settings}",
+        '```python\nciterec.load(k=5, llm="offline")  # or CITEREC_K=5 in the environment\n```',
         table(("setting", "variable", "default", "meaning"), rows),
         "## Errors {#errors}\n\nEvery error that a user can meet says what is wrong and what to do.",
     ]

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from citerec.terminal import (
-    SAMPLE, Commands, is_watched, limit_options, limits_typed, model_chosen, model_options, preset_option, print_json,
-    print_remark, progress_options, show_progress, typed_text,
+    SAMPLE, Commands, check_form, form_options, is_watched, limit_options, limits_typed, model_chosen, model_options,
+    preset_option, print_found, print_json, print_remark, progress_options, show_progress, typed_text,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _search_options(commands: Commands) -> argparse.ArgumentParser:
     option("--as-it-is", action="store_true", help="search for all words; read no limits from them")
     preset_option(parser)
     model_options(parser)
-    option("--json", action="store_true", help="print JSON")
+    form_options(parser)
     progress_options(parser, "say beside the result what is done")
     parser.set_defaults(run=_search)
     return parser
@@ -48,7 +48,7 @@ def _search_options(commands: Commands) -> argparse.ArgumentParser:
 # %% ../nbs/98_asking_commands.ipynb #s013
 def _print_parsed(args: argparse.Namespace, parsed: Any) -> int:
     "Print how a query is read, without a search."
-    if args.json: print_json(parsed.model_dump(mode="json"))
+    if args.format == "json": print_json(parsed.model_dump(mode="json"))
     else:
         from citerec.asking.search import limits_in_words
         from citerec.llm.quoting import one_line
@@ -61,14 +61,18 @@ def _print_parsed(args: argparse.Namespace, parsed: Any) -> int:
 def _search(args: argparse.Namespace) -> int:
     "Print what a search finds."
     text = typed_text(args)
+    check_form(args.format)
     show_progress(args, f"opening the corpus{f' {args.corpus}' if args.corpus else ''} …")
+    from citerec.asking.search import _as_recommendation
+    from citerec.recommendations import table_of
     from citerec.recommender import load
     recommender = load(args.corpus, args.preset, **model_chosen(args))
     if args.parse: return _print_parsed(args, recommender.parse(text))
     found = recommender.search(text, args.k, parse=not args.as_it_is, num_queries=args.num_queries,
                                **limits_typed(args))
-    if args.json: print_json(found.to_dict())
-    else: print(found)
+    said = print_found(args, found, lambda: [result.paper for result in found],
+                       lambda: table_of([_as_recommendation(result) for result in found]))
+    for note in said: print_remark(note)
     return 0 if len(found) or not found.parsed.is_relevant else 1
 
 # %% ../nbs/98_asking_commands.ipynb #l002

@@ -31,13 +31,16 @@ from citerec.terminal import (
     SAMPLE,
     Commands,
     Parser,
+    check_form,
     cost_words,
+    form_options,
     is_watched,
     limit_options,
     limits_typed,
     model_chosen,
     model_options,
     preset_option,
+    print_found,
     print_json,
     print_remark,
     progress_options,
@@ -68,10 +71,7 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
     option("--min-confidence", type=float, metavar="P", help="only papers with this confidence or more, 0 to 1")
     preset_option(parser)
     model_options(parser)
-    option("--json", action="store_true", help="print JSON")
-    option("--format", metavar="FORM",
-           help="print a bibliography: bibtex, ris, csl, markdown, or in a style: apa, ieee, acl, chicago, nature, "
-                "harvard, a .csl file")
+    form_options(parser)
     parser.set_defaults(run=_recommend)
     return parser
 
@@ -175,9 +175,11 @@ def _queries_options(commands: Commands) -> argparse.ArgumentParser:
     option("--n", type=int, default=300, metavar="N", help="so many queries of each kind at most (default: 300)")
     option("--min-references", type=int, default=5, metavar="N",
            help="only abstracts of papers that cite so many papers of the corpus or more (default: 5)")
-    option("--kind", choices=["abstracts", "sentences", "both", "markers"], default="abstracts",
+    option("--kind", choices=["abstracts", "sentences", "both", "markers", "votes"],
+           default="abstracts",
            help="abstracts and what they cite, citing sentences and what they cite, both, or markers: citing sentences "
-                "with all papers that the marker cites (default: abstracts)")
+                "with all papers that the marker cites, or votes: texts and the papers that you voted for "
+                "(default: abstracts)")
     parser.set_defaults(run=_queries)
     return parser
 
@@ -206,7 +208,7 @@ def _runs_options(commands: Commands) -> argparse.ArgumentParser:
     option("--corpus", metavar="FOLDER", help="the corpus of the run (default: where it was)")
     preset_option(parser)
     model_options(parser)
-    option("--json", action="store_true", help="print JSON")
+    form_options(parser)
     parser.set_defaults(run=_runs)
     return parser
 
@@ -322,31 +324,21 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 # %% ../nbs/99_cli.ipynb #x05
-def _print_bibliography(form: str, recommendations: "Recommendations") -> None:
-    "Print recommendations in a format or a style; what is said about them stands beside."
-    from citerec.sources.references import written
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", UserWarning)
-        print(written(recommendations.papers(), form), end="")
-    notes = [recommendations.state.metadata.get("coverage", ""), *(str(warning.message) for warning in said)]
-    for note in filter(None, notes): print_remark(note)
-
-# %% ../nbs/99_cli.ipynb #x05s
 def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     "Print recommendations, and say by the exit code whether there are any."
-    if args.json: print_json(recommendations.to_dict())
-    elif getattr(args, "format", None): _print_bibliography(args.format, recommendations)
-    else:
-        show_progress(args, "")
-        print(recommendations)
+    is_text = args.format in (None, "text")
+    if is_text: show_progress(args, "")
+    said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
+                       recommendations.to_text(verbose=args.verbose) if is_text else None)
+    if args.format not in (None, "text", "json"): said.insert(0, recommendations.state.metadata.get("coverage", ""))
+    for note in filter(None, said): print_remark(note)
     return 0 if len(recommendations) else 1
 
 # %% ../nbs/99_cli.ipynb #x09
 def _recommend(args: argparse.Namespace) -> int:
     "Print recommendations; report each agent as it finishes."
-    from citerec.sources.references import written
     text = typed_text(args)
-    if args.format: written([], args.format)  # a name that does not exist is refused before the work begins
+    check_form(args.format)
     show_progress(args, f"opening the corpus{f' {args.corpus}' if args.corpus else ''} …")
     from citerec.recommender import Recommendations, load
     recommender = load(args.corpus, args.preset, pick=args.pick, **model_chosen(args))
@@ -489,6 +481,7 @@ def _write_queries(path: Path, queries: "Sequence[EvalSample]") -> None:
 def _queries(args: argparse.Namespace) -> int:
     "Write an evaluation set of a corpus."
     from citerec.data.sample import open_corpus
+    from citerec.data.votes import Votes
     from citerec.errors import InputError
     from citerec.evaluation.benchmark import make_queries, marker_queries
     from citerec.evaluation.fitting import training_queries
@@ -497,12 +490,13 @@ def _queries(args: argparse.Namespace) -> int:
         abstracts = make_queries(corpus, args.n, args.min_references) if args.kind in ("abstracts", "both") else []
         sentences = training_queries(corpus, 0, args.n, 0) if args.kind in ("sentences", "both") else []
         if args.kind == "markers": sentences = marker_queries(corpus, args.n)
-    made = [*abstracts, *sentences]
-    none = f"The corpus in {args.folder} has no citing sentences."
+        votes = Votes(corpus.folder).queries(corpus.columns.row_of) if args.kind == "votes" else []
+    made = [*abstracts, *sentences, *votes]
+    none = f"The corpus in {args.folder} has no {'votes' if args.kind == 'votes' else 'citing sentences'}."
     if not made: raise InputError(none, "Make queries of its abstracts: --kind abstracts.")
     if args.kind == "both" and not sentences: print_remark(none)
     _write_queries(Path(args.out), made)
-    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences)})
+    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences), "voted text": len(votes)})
     cited = sum(len(query.relevant) for query in made)
     print(f"{args.out}: {len(made):,} queries ({kinds}) with {cited:,} citations; "
           f"measure with `citerec evaluate {args.folder} --queries {args.out}`")
@@ -603,7 +597,8 @@ def _runs(args: argparse.Namespace) -> int:
         raise InputError("No file of runs is named.", "Name one, or set CITEREC_CHECKPOINT, and runs are kept there.")
     if args.after and not args.resume:
         raise InputError("--after says where a run is continued, and no run is named.", "Name it with --resume.")
-    if not args.resume: return _list_runs(file, args.json)
+    if not args.resume: return _list_runs(file, args.format == "json")
+    check_form(args.format)
     from citerec.recommender import Recommendations, load
     place = next((run.corpus for run in runs(file) if run.run_id.startswith(args.resume)), None)
     recommender = load(args.corpus or place or None, args.preset, **model_chosen(args))

@@ -40,8 +40,8 @@ class Limits(TypedDict, total=False):
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
 # %% ../nbs/65b_limits.ipynb #c006c
-_KINDS = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", bytes: "bytes",
-          list: "a list", tuple: "a list", dict: "a dictionary"}
+_KINDS = {type(None): "nothing", str: "a text", bool: "true or false", int: "a number", float: "a number",
+          bytes: "bytes", list: "a list", tuple: "a list", dict: "a dictionary"}
 _LARGE = 10**9  # numbers beyond are not written out
 
 def _kind(value: Any) -> str:

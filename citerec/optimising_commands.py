@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _MODULES = ("simple", "query_then_select", "rerank_and_select", "verify_and_select")  # as the prompts name them
 
 _EXAMPLES = 200  # 140 to learn from, 30 to choose by, 30 to judge by
-_NEGATIVES = 10  # wrong papers beside each cited one
+_LEARNED_FROM = 10  # wrong papers beside a cited one where a prompt is made
+_NEGATIVES = 29  # where it is measured: the list of the picker has room for thirty papers
 _OPTIMISERS = ("bootstrap", "mipro", "gepa")
 
 def _optimise_options(commands: Commands) -> argparse.ArgumentParser:
@@ -52,7 +53,8 @@ def _optimise_options(commands: Commands) -> argparse.ArgumentParser:
     option("--threshold", type=float, metavar="SHARE", help="weighted recall at which it stops (default: 0.75)")
     option("--examples", type=int, default=_EXAMPLES, metavar="N", help=f"citing sentences used (default: {_EXAMPLES})")
     option("--negatives", type=int, default=_NEGATIVES, metavar="N",
-           help=f"wrong papers that stand beside each cited one; more of them are harder (default: {_NEGATIVES})")
+           help=f"wrong papers beside each cited one where prompts are measured; more of them are harder (default: "
+                f"{_NEGATIVES}). Prompts are made from {_LEARNED_FROM} of them at most")
     option("--prompt-model", metavar="NAME", help="model that proposes prompts (default: the one that answers)")
     option("--budget", type=float, metavar="DOLLARS", help="US dollars that may be spent (default: 1)")
     option("--view", nargs="?", const="", metavar="RUN", help="print a run, the last one by default, and ask nothing")
@@ -88,9 +90,11 @@ def _ranked_by(corpus: "Corpus") -> Iterator[Callable[[str], list[str]]]:
 def examples_of(corpus: "Corpus",
                 n: int,  # citing sentences
                 say: Callable[[str], None],  # gets a line on what is being done
-                negatives: int = _NEGATIVES,  # wrong papers beside each cited one
+                negatives: int = _NEGATIVES,  # wrong papers beside each cited one where a prompt is measured
                 ) -> "Parts":
     "Examples of a corpus, in three parts; raises `InputError` where it has no citing sentences."
+    from dataclasses import replace
+
     from citerec.errors import InputError
     from citerec.evaluation.examples import make_examples, split_examples
     from citerec.evaluation.optimising import runs_of
@@ -105,7 +109,8 @@ def examples_of(corpus: "Corpus",
         examples, skipped = make_examples(corpus, n, negatives, ranking=ranking, missed=missed)
     left_out = ", ".join(f"{count:,} {why}" for why, count in skipped.items() if count)
     if left_out: say(f"left out: {left_out}")
-    return Parts(*split_examples(examples))
+    train, *others = split_examples(examples)
+    return Parts([replace(e, negatives=e.negatives[:_LEARNED_FROM]) for e in train], *others)
 
 # %% ../nbs/98a_optimising_commands.ipynb #c009
 def _view(args: argparse.Namespace, corpus: "Corpus") -> int:

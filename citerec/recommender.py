@@ -9,7 +9,7 @@ __all__ = ['Recommender', 'load']
 import asyncio
 import os
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
@@ -25,6 +25,7 @@ from .data.corpus import Corpus
 from .data.sample import open_corpus
 from .docstrings import documented
 from .errors import CiterecError, InputError
+from .explaining import Explanation, shares_of
 from .files import made_once
 from .limits import _LARGE, Limits, _check_kinds, _filters, _kind, _papers, _whole, joined, question
 from .llm.client import LLM
@@ -51,6 +52,13 @@ class _Asking:
         "The concepts of the corpus' papers in lower case, and how many papers have each."
         return Counter(concept for concepts in self.corpus.columns.concepts for concept in concepts)
 
+    @made_once
+    def ranking(self) -> Pipeline:
+        "Agents that rank papers and explain none: no quotations are looked for, and no language model is asked."
+        def nothing(state: PipelineState) -> dict[str, Any]: return {}
+        offline = self.settings.model_copy(update={"llm": "offline"})
+        return Pipeline(self.corpus, offline, {"grounding": nothing, "synthesis": nothing})
+
     def _question(self, text: str, k: int | None, limits: Limits) -> PipelineState:
         return question(self.corpus, self.settings, self.concepts, text, k, limits)
 
@@ -76,11 +84,23 @@ def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) ->
     return parsed.model_copy(update={"filters": limits, "notes": (*parsed.notes, *notes)})
 
 # %% ../nbs/66_recommender.ipynb #se06
+_WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
+                          r"|develop|creat|author|present|came? out|appear)", re.I)
+_CITED = 20  # papers of the agents that a search takes
+
 class _Searching(_Asking):
     "Checks what is searched for, and runs the search."
     def _model(self) -> LLM | None: return self.pipeline.llm if self.settings.llm_query else None
 
     def _read(self, text: str) -> ParsedQuery: return parse_query(text, self._model())
+
+    def _cited(self, parsed: ParsedQuery) -> list[tuple[int, float]]:
+        "Rows and scores of the papers that the agents would cite for a query; none where they cannot read it."
+        if not parsed.is_relevant or not parsed.semantic_query: return []
+        asked = PipelineState(user_text=parsed.semantic_query, filters=parsed.filters)
+        try: ranked = self.ranking.run(asked).reranked_candidates
+        except CiterecError: return []
+        return [(self.corpus.columns.row_of[r.paper.paper_id], r.paper.similarity_score) for r in ranked[:_CITED]]
 
     def _search(self, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
                 source: Paper | None = None) -> SearchResults:
@@ -96,7 +116,8 @@ class _Searching(_Asking):
             note = "The language model gave no other wordings, so rules made them."
             parsed = parsed.model_copy(update={"notes": (*parsed.notes, note)})
         return search(self.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
-                      settings.rrf_k, asked, source)
+                      settings.rrf_k, asked, source, self._cited(parsed) if source is None else (),
+                      bool(_WHO_OR_WHEN.search(parsed.original_query)))
 
 # %% ../nbs/66_recommender.ipynb #se07
 class _Worded(_Searching):
@@ -163,13 +184,9 @@ def _topic(found: SearchResults, asked: str) -> str:
     words = found.parsed.semantic_query
     return words if words and parse_query(asked).filters != SearchFilter() else asked
 
-_WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
-                          r"|develop|creat|author|present|came? out|appear)", re.I)
-
-def _named_first(question: str, found: SearchResults) -> int:
-    "How many of the first results a question for an author or a year names; 0 for other questions."
-    if not _WHO_OR_WHEN.search(question): return 0
-    return next((n for n, result in enumerate(found) if "name" not in result.found_by), len(found))
+def _originals(question: str, found: SearchResults) -> list[SearchResult]:
+    "The paper that a question for an author or a year means; none for other questions."
+    return list(found[:1]) if _WHO_OR_WHEN.search(question) and found and "citations" in found[0].found_by else []
 
 # %% ../nbs/66_recommender.ipynb #as02
 class _FromResults(_SearchMethods):
@@ -185,8 +202,8 @@ class _FromResults(_SearchMethods):
             yield Answer(asked, polite)
             return
         topic, listing = _topic(found, asked), not found.parsed.semantic_query or bool(found.source_paper)
-        results, named = list(found), 0 if self.pipeline.llm else _named_first(asked, found)
-        if named: results, listing = results[:named], True  # the list names authors and years
+        results, originals = list(found), [] if self.pipeline.llm else _originals(asked, found)
+        if originals: results, listing = originals, True  # the list names authors and years
         passages = await asyncio.to_thread(paper_passages, self.corpus, topic, [result.paper for result in results])
         parts = astream_answer(topic, passages, self.pipeline.llm, embedder=self.corpus.embedder,
                                idf=self.corpus.lexical.idf, listing=listing,
@@ -234,8 +251,35 @@ class _Answers(_Streaming):
         assert isinstance(last, Answer)
         return last
 
+# %% ../nbs/66_recommender.ipynb #ex01
+_LISTS = 8  # last lists that are remembered
+
+class _Explained(_Answers):
+    "Explains recommendations."
+    @made_once
+    def _lists(self) -> deque[Recommendations]: return deque(maxlen=_LISTS)
+
+    def _remembered(self, state: PipelineState) -> Recommendations:
+        found = Recommendations(state)
+        self._lists.append(found)
+        return found
+
+    def explain(self,
+                paper: Recommendation,  # such as `found[0]`
+                found: Recommendations | None = None,  # the list it is from; None: one of the last 8 lists
+                ) -> Explanation:  # draws itself: signals with their shares of the score, reason, quotation, path
+        "Tell why a paper was recommended; raises `InputError` if it is of no known list."
+        if not isinstance(paper, Recommendation):
+            raise InputError(f"A recommendation can be explained, not {_kind(paper)}.", "Give one, such as found[0].")
+        lists = [found] if found is not None else list(self._lists)[::-1]
+        listed = next((one for one in lists if paper in one.state.final_recommendations), None)
+        if listed is None:
+            raise InputError("This recommendation is of none of the last lists.", "Give its list, too: found=found.")
+        reranking = self.pipeline._reranking
+        return Explanation(paper, shares_of(self.corpus, reranking.ranker, listed.state, paper))
+
 # %% ../nbs/66_recommender.ipynb #c007
-class Recommender(_Answers):
+class Recommender(_Explained):
     "A corpus with the agents that search it."
     def __repr__(self) -> str: return f"Recommender({self.corpus!r})"
 
@@ -245,7 +289,7 @@ class Recommender(_Answers):
                   **limits: Unpack[Limits],
                   ) -> Recommendations:  # best first; a list that draws itself
         "Recommend papers to cite, in scripts and in Jupyter; raises `InputError` for invalid arguments."
-        return Recommendations(self.pipeline.run(self._question(text, k, limits)))
+        return self._remembered(self.pipeline.run(self._question(text, k, limits)))
 
     async def arecommend(self,
                          text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
@@ -253,7 +297,7 @@ class Recommender(_Answers):
                          **limits: Unpack[Limits],
                          ) -> Recommendations:  # best first; a list that draws itself
         "The same as `recommend` for asynchronous code."
-        return Recommendations(await self.pipeline.arun(self._question(text, k, limits)))
+        return self._remembered(await self.pipeline.arun(self._question(text, k, limits)))
 
     def stream(self,
                text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes

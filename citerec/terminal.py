@@ -5,13 +5,16 @@
 # %% auto #0
 __all__ = ['Commands', 'SAMPLE', 'MOST', 'Parser', 'model_options', 'model_chosen', 'preset_option', 'limit_options',
            'limits_typed', 'progress_options', 'read_file', 'typed_text', 'is_watched', 'show_progress', 'print_json',
-           'print_remark', 'is_coloured', 'print_text', 'cost_words']
+           'print_remark', 'is_coloured', 'print_text', 'form_options', 'check_form', 'print_table', 'print_found',
+           'cost_words']
 
 # %% ../nbs/96_terminal.ipynb #t003
 import argparse
 import json
 import os
 import sys
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 # %% ../nbs/96_terminal.ipynb #c005
@@ -149,11 +152,11 @@ def print_remark(sentence: str,  # what is to be known beside the result
 
 # %% ../nbs/96_terminal.ipynb #t009c
 _COLOURS = (  # pattern -> style of each of its groups
-    r"(?m)^(?P<rank> ?\d+\.) (?P<title>.+?)(?P<year> \(\d{4}\))?(?=  |$)",
+    r"(?m)^(?P<rank> ?\d+\.) (?P<title>.+?)(?: \(\d{4}\))?(?=  |$)",
     r"(?P<high>[█░]{10} +(?:[6-9]\d|100) %)", r"(?P<middle>[█░]{10} +[3-5]\d %)", r"(?P<low>[█░]{10} +[12]?\d %)",
     r"(?m)^ *(?P<note>Note:)", r"(?P<warning>\bwarning:)", r"(?P<error>\berror:)", r"(?P<quote>“[^”]*”)",
     r"(?P<link>https?://\S+)")
-_STYLES = {"rank": "dim", "title": "bold", "year": "default", "high": "green", "middle": "yellow", "low": "dim",
+_STYLES = {"rank": "dim", "title": "bold", "high": "green", "middle": "yellow", "low": "dim",
            "note": "yellow", "warning": "yellow", "error": "red", "quote": "italic", "link": "underline"}
 
 def is_coloured() -> bool:
@@ -170,13 +173,83 @@ def print_text(shown: Any,  # an answer that is text, or becomes text
     from rich.text import Text
     styled = Text(text)
     for pattern in _COLOURS: styled.highlight_regex(pattern, style_prefix="citerec.")
-    with_styles = Console(theme=_theme(), highlight=False)
-    with_styles.print(styled, soft_wrap=True)
+    screen = Console(theme=_theme(), highlight=False, force_terminal=True, force_jupyter=False)
+    screen.print(styled, soft_wrap=True)
 
 def _theme() -> Any:
     "The styles as rich takes them."
     from rich.theme import Theme
     return Theme({f"citerec.{name}": style for name, style in _STYLES.items()})
+
+# %% ../nbs/96_terminal.ipynb #f002
+_OWN = ("text", "table", "json")  # forms of a list beside those of a bibliography
+
+def form_options(parser: argparse.ArgumentParser,  # command that prints papers
+                 ) -> None:
+    "The options that say in which form papers are printed."
+    for form in ("json", "table"):
+        parser.add_argument(f"--{form}", dest="format", action="store_const", const=form,
+                            help=f"the same as --format {form}")
+    parser.add_argument("--format", metavar="FORM",
+                        help="text (the default), table, json; a bibliography: bibtex, ris, csl, markdown; or "
+                             "references in a style: apa, ieee, acl, chicago, nature, harvard, a .csl file")
+
+def check_form(form: str | None,  # what was typed; None: text
+               ) -> None:
+    "Raise `InputError` for a form that does not exist, before any work is done."
+    from citerec.sources.references import written
+    if form not in (None, *_OWN): written([], form)
+
+# %% ../nbs/96_terminal.ipynb #f003
+_PIPE = 1_000  # columns of a table in a pipe, at most
+_SPARED = ("authors", "cited", "id")  # columns that a narrow terminal goes without, the first one first
+_FLEXIBLE = 24  # of a wider column, so many columns are enough
+
+def _fitting(rows: Sequence[Sequence[str]], width: int) -> list[list[str]]:
+    "The rows without the columns for which there is no room."
+    spared, columns = list(_SPARED), list(zip(*rows, strict=True))
+    def needed() -> int: return sum(min(max(map(len, column)), _FLEXIBLE) + 2 for column in columns)
+    while spared and needed() > width:
+        name = spared.pop(0)
+        columns = [column for column in columns if column[0] != name]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+# %% ../nbs/96_terminal.ipynb #f003b
+def print_table(rows: Sequence[Sequence[str]],  # the first one holds the names of the columns
+                ) -> None:
+    "Print rows below each other, in columns; numbers are set to the right."
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+    wide = not sys.stdout.isatty()
+    screen = Console(force_jupyter=False, no_color=not is_coloured(), width=_PIPE if wide else None)
+    head, *body = _fitting(rows, screen.width)
+    table = Table(box=None if wide else box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    for at, name in enumerate(head):
+        is_number = all(row[at].removesuffix(" %").replace(",", "").isdigit() for row in body if row[at])
+        table.add_column(Text(name), justify="right" if is_number else "left", no_wrap=wide or is_number)
+    for row in body: table.add_row(*map(Text, row))
+    screen.print(table)
+
+# %% ../nbs/96_terminal.ipynb #f005
+def print_found(args: argparse.Namespace,  # what was typed: `format`
+                found: Any,  # a list of papers with `to_dict`
+                papers: Callable[[], Sequence[Any]],  # gives their records, for a bibliography
+                table: Callable[[], Sequence[Sequence[str]]],  # gives its rows, the names of the columns first
+                text: Any = None,  # what text is made of; None: the list itself
+                ) -> list[str]:  # sentences that a bibliography leaves unsaid
+    "Print a list in the form that was typed."
+    if args.format == "json": print_json(found.to_dict())
+    elif args.format == "table": print_table(table())
+    elif args.format in (None, "text"): print_text(found if text is None else text)
+    else:
+        from citerec.sources.references import written
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", UserWarning)
+            print(written(papers(), args.format), end="")
+        return [str(warning.message) for warning in said]
+    return []
 
 # %% ../nbs/96_terminal.ipynb #x07
 def cost_words(usage: dict[str, Any],  # requests, tokens and cost, as a run's metadata hold them

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MARKER', 'Edit', 'LANGUAGES', 'FUNCTION_WORDS', 'CLAIMS', 'CLAIM_WORDS', 'Pieces', 'clean', 'beside_marker',
            'names_beside_marker', 'around_marker', 'first_sentence', 'title_and_abstract', 'american', 'sentences',
-           'Traced', 'language_of', 'prepare']
+           'Traced', 'language_of', 'marked_prose', 'prepare']
 
 # %% ../nbs/04_text.ipynb #c003
 import html
@@ -812,11 +812,20 @@ def _prose(text: str, headings: bool) -> Traced:
     return _markers(traced)
 
 # %% ../nbs/04_text.ipynb #c072s1
+def _read(text: str) -> Traced:
+    "The prose of a text; its headings where it has nothing else."
+    traced = _prose(text, headings=False)
+    return traced if any(map(str.isalnum, clean(traced.text))) else _prose(text, headings=True)
+
+def marked_prose(text: str,  # plain, LaTeX or Markdown
+                 ) -> str:  # open citations as [CITATION], others as [OTHERCIT]
+    "The prose of a text with its citation markers."
+    return _read(text).text.strip()
+
 def prepare(text: str,  # a claim, a paragraph or a draft: plain, LaTeX or Markdown
             ) -> MarkedText:
     "Read a text once, for all agents."
-    traced = _prose(text, headings=False)
-    if not any(map(str.isalnum, clean(traced.text))): traced = _prose(text, headings=True)
+    traced = _read(text)
     given = traced.text
     body = clean(given)
     pieces = [(a, b) for a, b in _joined(given, _cut(given)) if clean(given[a:b])]

@@ -103,7 +103,7 @@ def variants(corpus: Corpus,
 class Listed:
     "The papers that one index gives for one wording."
     wording: str
-    by: Literal["meaning", "words", "name"]
+    by: Literal["meaning", "words", "name", "citations"]
     rows: tuple[int, ...]  # of the corpus, best first
     scores: tuple[float, ...]  # cosines or BM25, by place
 
@@ -226,7 +226,8 @@ def _as_recommendation(result: SearchResult) -> Recommendation:
 def _how(result: SearchResult) -> str:
     "Score, cosine and lists in words."
     cosine = "" if result.cosine is None else f"cosine {result.cosine:.2f}"
-    times = {by: sum(name.startswith(by) for name in result.found_by) for by in ("name", "meaning", "words")}
+    kinds = ("name", "citations", "meaning", "words")
+    times = {by: sum(name.startswith(by) for name in result.found_by) for by in kinds}
     found = [f"by {by}" + (f" in {n} wordings" if n > 1 else "") for by, n in times.items() if n]
     lists = "found " + ", ".join(found[:-1]) + " and " * (len(found) > 1) + found[-1] if found else ""
     return " · ".join(filter(None, [f"score {result.score:.2f}", cosine, lists]))
@@ -412,9 +413,11 @@ def _ask_lists(corpus: Corpus, wordings: Sequence[str], filters: SearchFilter, d
         return *lists_of(corpus, wordings, filters, depth, meaning=False), [note]
 
 # %% ../../nbs/62_search.ipynb #s043y
+_COUNTS = {"citations": 2}  # kind of list -> how often it counts: as much as meaning and words together
+
 def _weighed(lists: Sequence[Listed], wordings: Sequence[str]) -> list[Listed]:
     "The lists of the first wording, once for each other wording, then the lists of the others."
-    own = [listed for listed in lists if listed.wording == wordings[0]]
+    own = [listed for listed in lists if listed.wording == wordings[0] for _ in range(_COUNTS.get(listed.by, 1))]
     return own * max(1, len(wordings) - 1) + [listed for listed in lists if listed.wording != wordings[0]]
 
 def _found_by(row: int, lists: Sequence[Listed], wordings: Sequence[str]) -> tuple[str, ...]:
@@ -468,6 +471,8 @@ def search(corpus: Corpus,
            rrf_k: int = 60,  # constant of reciprocal rank fusion
            llm_variants: Sequence[str] = (),  # wordings by a language model, which come first
            source: Paper | None = None,  # search with this paper instead of words
+           cited: Sequence[tuple[int, float]] = (),  # rows and scores of papers to cite for the query, best first
+           lead: bool = False,  # put the first paper to cite before all others
            fusion: Literal["blend", "best"] = "blend",  # ranks and mean scores, or the best score of any list
            ) -> SearchResults:  # best first; ties by id
     "Search a corpus; raises `InputError` for a query that is only the name of an unknown paper."
@@ -486,9 +491,13 @@ def search(corpus: Corpus,
     others = dict.fromkeys([*map(one_line, llm_variants), *variants(corpus, asked.text, num_queries)])
     wordings = [body, *[words for words in others if words != body][:num_queries]]
     lists, near, notes = _ask_lists(corpus, wordings, filters, _DEEPER * max(k, _LEAST_WANTED))
+    allowed = _allowed(corpus, filters)
+    cited = [(row, score) for row, score in cited if allowed is None or allowed[row]]
+    if cited: lists = [*lists, Listed(body, "citations", *zip(*cited, strict=True))]
     weighed = _weighed(lists, wordings)
     scores = blended(weighed, weight, rrf_k) if fusion == "blend" else by_best(weighed)
-    ranked = sorted(scores.items(), key=lambda pair: (-round(pair[1], 9), corpus.ids[pair[0]]))
+    leader = cited[0][0] if lead and cited else None
+    ranked = sorted(scores.items(), key=lambda pair: (pair[0] != leader, -round(pair[1], 9), corpus.ids[pair[0]]))
     if parsed.order != "relevance":
         near_rows = _close(ranked, near)
         ranked = [(row, scores[row]) for row in _in_order(corpus, near_rows, parsed.order)]

@@ -106,7 +106,7 @@ class _Work:
 def _make_vectors(work: _Work) -> None:
     def vectors(start: int, stop: int) -> np.ndarray:
         if work.ready is not None: return work.ready[start:stop]
-        return work.embedder.embed(work.store.texts(start, stop))
+        return work.embedder.embed(work.store.texts(start, stop, work.embedder.card.separator))
     write_vectors(work.folder / "vectors", work.store.ids(), vectors, work.progress)
 
 # %% ../../nbs/40_building.ipynb #a016

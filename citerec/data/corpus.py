@@ -549,7 +549,7 @@ def _remembering(corpus: Corpus) -> RememberingEmbedder:
     sentences, passages = corpus.store.contexts_by_paper(), corpus.store.chunks()
     none = np.zeros((0, 1), dtype=np.float32)
     return RememberingEmbedder(corpus.embedder, [
-        (corpus.store.texts(), corpus.vectors),
+        (corpus.store.texts(separator=corpus.embedder.card.separator), corpus.vectors),
         ([without_markers(s[3]) for s in sentences], corpus.context_index.vectors if corpus.context_index else none),
         ([p[2] for p in passages], corpus.chunk_index.vectors if corpus.chunk_index else none)])
 

@@ -356,11 +356,12 @@ class _Columns(_Papers):
     def texts(self,
               start: int = 0,  # first row
               stop: int | None = None,  # row after the last; None: to the end
+              separator: str = ". ",  # between title and abstract
               ) -> list[str]:  # "title. abstract"
         "What is embedded and indexed of the papers in a range of rows."
         limit = -1 if stop is None else stop - start
         rows = self._rows("SELECT title, abstract FROM papers WHERE row >= ? ORDER BY row LIMIT ?", (start, limit))
-        return [f"{title.rstrip('.')}. {abstract}".strip() for title, abstract in rows]
+        return [f"{title.rstrip('.')}{separator}{abstract}".strip() for title, abstract in rows]
 
     def years(self) -> np.ndarray:  # int32, shape (papers,); 0: unknown
         "Years of publication by row."

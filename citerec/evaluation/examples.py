@@ -17,21 +17,21 @@ from typing import Any, Protocol
 from ..errors import InputError
 from ..identity import title_key
 from ..schema import CitationContext, Paper
-from ..text import clean
+from ..text import clean, marked_prose
 
 # %% ../../nbs/19b_examples.ipynb #c005
 AROUND = 200  # characters on either side of the marker
 _OPEN = "[CITATION]"
 
-def context_around(text: str,  # a citing sentence, the cited paper as [CITATION]
+def context_around(text: str,  # plain, LaTeX or Markdown
                    around: int = AROUND,  # characters on either side of the marker at most
-                   ) -> str:  # with one [CITATION]; "" where the text has none
-    "The words around the first [CITATION], without other markers."
-    before, marker, after = text.partition(_OPEN)
-    if not marker: return ""
+                   ) -> str:  # on one line, with one [CITATION]; "" where the text has none, or no words
+    "The words around the first open citation, without other markers."
+    before, marker, after = marked_prose(text).partition(_OPEN)
     before, after = clean(before), clean(after)
-    if len(before) > around: before = before[-around - 1 :].partition(" ")[2]
-    if len(after) > around: after = after[: around + 1].rpartition(" ")[0]
+    if not marker or not any(map(str.isalnum, before + after)): return ""
+    if len(before) > around: before = before[-around - 1 :].partition(" ")[2] or before[-around:]
+    if len(after) > around: after = after[: around + 1].rpartition(" ")[0] or after[:around]
     left = "" if not before or before[-1] in "([" else " "
     right = "" if not after or after[0] in ".,;:!?)]" else " "
     return f"{before}{left}{_OPEN}{right}{after}"

@@ -28,6 +28,7 @@ from tqdm.auto import tqdm
 from ..agents.retrieval import queries_in
 from ..data.corpus import Corpus
 from ..data.sample import off_topic_texts
+from ..data.votes import Votes
 from ..errors import InputError
 from .benchmark import filter_of
 from .systems import Gathering
@@ -535,12 +536,13 @@ def _compared(corpus: Corpus, queries: int, judged: Sequence[Block], candidate: 
 
 # %% ../../nbs/84_fitting.ipynb #k45
 def fit_corpus(corpus: Corpus,
-               queries: Sequence[EvalSample] | None = None,  # None: `training_queries` of the corpus
+               queries: Sequence[EvalSample] | None = None,  # None: `training_queries`, and votes on the corpus
                progress: bool = True,  # show progress bars
                **parameters: Any,  # for `fit_ranker`
                ) -> FitReport:  # queries, the ranker in use, nDCG@10 before and after, whether it was kept
     "Fit a ranker on a corpus' own citations, and keep it in the corpus' folder where it beats the one in use."
-    queries = list(queries) if queries is not None else training_queries(corpus)
+    if queries is None: queries = training_queries(corpus) + Votes(corpus.folder).queries(corpus.columns.row_of)
+    queries = list(queries)
     if len(queries) < MIN_QUERIES:
         raise InputError(f"{corpus.folder} makes {len(queries)} queries, too few to fit a ranker on "
                          f"(at least {MIN_QUERIES}).", _TOO_FEW)

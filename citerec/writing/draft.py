@@ -20,7 +20,6 @@ from tqdm.auto import tqdm
 from ..errors import InputError
 from ..files import made_once
 from ..llm.quoting import one_line
-from ..pipeline import Pipeline
 from ..docstrings import documented
 from ..limits import question
 from ..recommender import Limits, Recommendations, Recommender, load
@@ -405,13 +404,6 @@ class Draft(_Writing):
         "What is wrong with the bibliography, and with what is cited where."
         return audit(self.manuscript, self.library, self.rec.corpus, look_up, self._fits if fits else None)
 
-    @made_once
-    def _ranking(self) -> Pipeline:
-        "Agents that rank papers and explain none: no quotations are looked for, and no language model is asked."
-        def nothing(state: PipelineState) -> dict[str, Any]: return {}
-        offline = self.rec.settings.model_copy(update={"llm": "offline"})
-        return Pipeline(self.rec.corpus, offline, {"grounding": nothing, "synthesis": nothing})
-
     def _fits(self, text: str, ids: Sequence[str]) -> list[float]:
         "How well cited papers fit a sentence, among all papers of the bibliography."
         own = [i for i in self.library.corpus_ids if i not in self.itself]
@@ -419,7 +411,7 @@ class Draft(_Writing):
         known = [i for i in self.known if i not in ids]
         rec, limits = self.rec, Limits(within_ids=own, known_ids=known)
         asked = question(rec.corpus, rec.settings, rec.concepts, text, 1, limits)
-        ranking = self._ranking.run(asked).reranked_candidates
+        ranking = self.rec.ranking.run(asked).reranked_candidates
         found = {r.paper.paper_id: (n / len(own), r.paper.similarity_score) for n, r in enumerate(ranking)}
         return [fit(*found[i]) if i in found else 0.0 for i in ids]
 
