@@ -66,15 +66,15 @@ def _counted(severities: Iterable[Severity]) -> str:
 
 # %% ../../nbs/67_remarks.ipynb #c011
 _COLOURS = {"error": "#c62828", "warning": "#d9822b", "note": "#1976d2"}  # on a light and on a dark page
-_CELL = "padding:4px 10px;text-align:left;vertical-align:top;overflow-wrap:anywhere"
+_CELL = "padding:4px 10px;text-align:left;vertical-align:top"
 
 def _row(remark: Remark) -> str:
     "A remark as a row of an HTML table."
     before, after = (escape(one_line(text)) for text in remark.change or ("", ""))
     change = f"<br><del>{before}</del> <ins>{after}</ins>" if remark.change else ""
     fix = f'<br><span style="opacity:.75">{escape(one_line(remark.fix))}</span>' if remark.fix else ""
-    colour = _COLOURS[remark.severity]
-    return (f'<tr><td style="{_CELL};border-left:4px solid {colour}">{escape(_place(remark))}</td>'
+    edge = f"border-left:4px solid {_COLOURS[remark.severity]};overflow-wrap:anywhere"
+    return (f'<tr><td style="{_CELL};{edge}">{escape(_place(remark))}</td>'
             f'<td style="{_CELL}">{remark.severity}<br><span style="opacity:.75">{escape(one_line(remark.code))}'
             f'</span></td><td style="{_CELL}">{escape(one_line(remark.message))}{fix}{change}</td></tr>')
 
