@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LIVE', 'draw', 'seconds_text', 'words_html', 'line_html', 'error_html', 'sentence_of', 'Copies', 'View',
-           'recommender_of', 'folder_of', 'button_of', 'on_enter']
+           'recommender_of', 'reopen', 'folder_of', 'button_of', 'on_enter']
 
 # %% ../../nbs/91_parts.ipynb #w003
 import logging
@@ -143,6 +143,10 @@ def recommender_of(corpus: str | None,  # folder; None: as in the settings
                    ) -> "Recommender":
     "Open a corpus once per kernel, when it is first needed; once more for other choices."
     with _OPENING: return _opened(corpus, tuple(sorted((k, v) for k, v in choices.items() if v is not None)))
+
+def reopen() -> None:
+    "Open every corpus anew when it is next needed, as after an update."
+    with _OPENING: _opened.cache_clear()
 
 def folder_of(written: str | Path | None,
               ) -> str | None:  # None: as in the settings
