@@ -653,8 +653,7 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
-_WORDS = ("# Citation recommendations\n\nIn JupyterLab, run the cell below first (Shift+Enter). Choose what you want to"
-          " do.")
+_WORDS = "# Citation recommendations\n\nIn JupyterLab, run the cell below (Shift+Enter). Choose what you want to do."
 _CODE = "from citerec.widgets.app import app\n\napp()"
 
 def _notebook() -> str:
@@ -663,7 +662,11 @@ def _notebook() -> str:
         {"cell_type": "markdown", "id": "words", "metadata": {}, "source": _WORDS},
         {"cell_type": "code", "id": "app", "metadata": {}, "source": _CODE, "execution_count": None, "outputs": []}]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    language = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
+                "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",
+                "pygments_lexer": "ipython3", "version": sys.version.split()[0]}
+    metadata = {"kernelspec": kernel, "language_info": language}
+    notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(notebook, indent=1) + "\n"
 
 # %% ../nbs/99_cli.ipynb #y15
