@@ -137,6 +137,7 @@ def _without_negations(text: str) -> tuple[str, tuple[str, ...]]:
     return left, tuple(f"“{one_line(m[0]).strip()}” was not understood, and excludes nothing."
                        for m in _NEGATED.finditer(text))
 
+# %% ../../nbs/63_filters.ipynb #c013o
 _ORDERS: tuple[tuple[Order, re.Pattern[str]], ...] = (
     ("citations", said(r"\b(?:most[- ](?:highly[- ])?(?:cited|influential|important|popular|famous)|seminal|landmark"
                        r"|(?:sorted|ordered|ranked) by citations)\b")),
@@ -151,6 +152,7 @@ def _order(text: str) -> tuple[Order, str]:
         return order, rest if rest.strip(" ?.!") else text
     return "relevance", text
 
+# %% ../../nbs/63_filters.ipynb #c013r
 def by_rules(text: str,
              today: date,  # what "recent" counts from
              ) -> ParsedQuery:
