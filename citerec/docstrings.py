@@ -220,7 +220,9 @@ def documented(named: T,  # a function, or a class, whose public methods are mea
         _document_function(named)
         return checked(named)
     if not issubclass(named, BaseModel):
-        _append(named, _entries(*_parameters(named.__init__)))
+        shown, meanings = _parameters(named.__init__)
+        for kind in named.__mro__: meanings = comments_beside(kind) | meanings  # of the fields of a dataclass
+        _append(named, _entries(shown, meanings))
         _document_methods(named)
         begin = checked(named.__init__, named.__name__)
         if inspect.isfunction(named.__init__): setattr(named, "__init__", begin)  # noqa: B010

@@ -54,9 +54,9 @@ class _Asking:
     @made_once
     def ranking(self) -> Pipeline:
         "Agents that rank papers and explain none: no quotations are looked for, and no language model is asked."
-        def nothing(state: PipelineState) -> dict[str, Any]: return {}
         offline = self.settings.model_copy(update={"llm": "offline"})
-        return Pipeline(self.corpus, offline, {"grounding": nothing, "synthesis": nothing})
+        return Pipeline(self.corpus, offline, {"grounding": lambda state: {"grounded_candidates": ()},
+                                               "synthesis": lambda state: {"final_recommendations": ()}})
 
     def _question(self, text: str, k: int | None, limits: Limits) -> PipelineState:
         return question(self.corpus, self.settings, self.concepts, text, k, limits)
@@ -96,10 +96,11 @@ class _Searching(_Asking):
     def _cited(self, parsed: ParsedQuery) -> list[tuple[int, float]]:
         "Rows and scores of the papers that the agents would cite for a query; none where they cannot read it."
         if not parsed.is_relevant or not parsed.semantic_query: return []
-        asked = PipelineState(user_text=parsed.semantic_query, filters=parsed.filters)
-        try: ranked = self.ranking.run(asked).reranked_candidates
-        except CiterecError: return []
-        return [(self.corpus.columns.row_of[r.paper.paper_id], r.paper.similarity_score) for r in ranked[:_CITED]]
+        for text in (parsed.semantic_query, f"{parsed.semantic_query} [CITATION]"):  # a marker makes a name a text
+            try: ranked = self.ranking.run(PipelineState(user_text=text, filters=parsed.filters)).reranked_candidates
+            except InputError: continue
+            return [(self.corpus.columns.row_of[r.paper.paper_id], r.rerank_score) for r in ranked[:_CITED]]
+        return []
 
     def _search(self, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
                 source: Paper | None = None) -> SearchResults:

@@ -179,7 +179,8 @@ def test_narrow_page(tmp_path, own_data):
         ask(page, TEXT)
         page.wait_for_timeout(500)
         wide = page.evaluate("""() => [...document.querySelectorAll(".citerec-view, .citerec-view *")]
-            .filter(e => e.scrollWidth > e.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowX))
+            .filter(e => e.scrollWidth > e.clientWidth + 1)
+            .filter(e => ["auto", "scroll"].includes(getComputedStyle(e).overflowX))
             .map(e => e.className + " " + e.tagName)""")
         picture(page, "narrow")
         assert not wide

@@ -227,7 +227,7 @@ def _safely(read: Callable[[str, date], ParsedQuery], text: str, today: date) ->
         return ParsedQuery(original_query=text, semantic_query=text,
                            notes=(f"The query could not be read ({type(e).__name__}), so all of it is searched.",))
 
-def parse_query(text: str,
+def parse_query(text: str,  # a query
                 llm: LLM | None = None,  # reads the query; None: rules do
                 today: date | None = None,  # what "recent" and "last year" count from; None: the day of the call
                 ) -> ParsedQuery:
