@@ -78,7 +78,7 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
                   min_confidence: float = 0.0,  # least calibrated confidence
                   exclude_ids: Sequence[str] = (),  # papers never to show
                   records: Mapping[str, Paper] = {},  # id -> full record, as far as known
-                  ) -> tuple[list[GroundedPaper], dict[str, int]]:  # the kept ones, and how many were dropped for each reason
+                  ) -> tuple[list[GroundedPaper], dict[str, int]]:  # what is kept; how many were dropped, by reason
     "Drop duplicates, excluded papers and those below the threshold."
     kept: list[GroundedPaper] = []
     papers: list[Paper] = []

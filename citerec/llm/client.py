@@ -174,7 +174,7 @@ def _connection(settings: Settings) -> Any:
         async def aclose(self) -> None: await self.body.aclose()
 
     async def bound(response: httpx.Response) -> None:
-        response.headers.pop("content-encoding", None)  # no compression was requested: a small body can unpack to a huge one
+        response.headers.pop("content-encoding", None)  # not requested; a small body can unpack to a huge one
         response.stream = Bounded(response.stream, _ANSWER_BYTES if response.is_success else _ERROR_BYTES)
     return httpx.AsyncClient(follow_redirects=False, trust_env=not is_local(host_of(settings.llm_base_url)),
                              timeout=settings.llm_timeout, event_hooks={"response": [bound]})
