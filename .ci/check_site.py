@@ -34,10 +34,11 @@ SEARCHES = {  # what people type -> the page that they look for
     "corpus": "guide_corpus.html",
     "openalex": "guide_corpus.html",
     "ollama": "guide_model.html",
-    "key": "guide_model.html",
+    "key": "guide_faq.html",
     "server": "guide_service.html",
     "evaluate": "guide_evaluate.html",
     "zotero": "guide_zotero.html",
+    "install": "guide_start.html",
 }
 LEAST_CONTRAST = 4.5
 LEAST_PROSE = 60  # characters outside of headings, code and tables

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for editors and type checkers, which run nothing
     from citerec.data.catalogue import build, update
     from citerec.data.corpus import Corpus
-    from citerec.recommender import Recommendations, Recommender, load
+    from citerec.recommendations import Recommendations
+    from citerec.recommender import Recommender, load
     from citerec.schema import Paper, Recommendation
     from citerec.errors import CiterecError
     from citerec.settings import Settings
@@ -40,7 +41,7 @@ _homes = {
     "build": "data.catalogue",
     "update": "data.catalogue",
     "Recommender": "recommender",
-    "Recommendations": "recommender",
+    "Recommendations": "recommendations",
     "Corpus": "data.corpus",
     "Settings": "settings",
     "CiterecError": "errors",
@@ -55,16 +56,12 @@ _all_ = ["load", "build", "update", "Recommender", "Recommendations", "Corpus", 
          "Recommendation", "Draft", "Bibliography", "Library", "parse_query"]
 
 # %% ../nbs/90_package.ipynb #c008
-_completed_by = {"data.catalogue": "recommender", "writing.library": "writing.draft", "asking.library": "recommender",
-                 "asking.filters": "recommender"}  # where docstrings are completed
-
 def __getattr__(name: str,  # a name of the table, or one that does not exist
                 ) -> Any:  # the object with this name
-    "Import the module that defines `name`, and return the object with this name."
+    "Import the module that defines `name`, and return the object with its docstring completed."
     if name not in _homes: raise AttributeError(f"module 'citerec' has no attribute '{name}'")
     value = getattr(import_module(f"citerec.{_homes[name]}"), name)
-    if later := _completed_by.get(_homes[name]): import_module(f"citerec.{later}")
-    globals()[name] = value
+    globals()[name] = value = import_module("citerec.docstrings").documented(value)
     return value
 
 def __dir__() -> list[str]:  # names, sorted

@@ -33,7 +33,7 @@ def _search_options(commands: Commands) -> argparse.ArgumentParser:
     option("text", nargs="*", metavar="QUERY", help="a topic, limits, or the id, link or title of a paper")
     option("--file", metavar="FILE", help="read the query from a file; - is the standard input")
     option("--corpus", metavar="FOLDER", help=f"corpus to search ({SAMPLE})")
-    option("--k", type=int, metavar="N", help="number of results, 1 to 100 (default: 10)")
+    option("-k", "--k", type=int, metavar="N", help="number of results, 1 to 100 (default: 10)")
     option("--num-queries", type=int, metavar="N", help="further wordings that are searched, 0 to 10 (default: 3)")
     limit_options(parser)
     option("--parse", action="store_true", help="print how the query is read, without a search")
@@ -173,7 +173,8 @@ def _ask_options(commands: Commands) -> argparse.ArgumentParser:
     option("--library-file", metavar="FILE",
            help="their library (default: what CITEREC_LIBRARY names, else in the data folder)")
     option("--paper", action="append", metavar="ID", help="look in this paper of the library only; may be repeated")
-    option("--k", type=int, default=5, metavar="N", help="papers or passages behind the answer, 1 to 50 (default: 5)")
+    option("-k", "--k", type=int, default=5, metavar="N",
+           help="papers or passages behind the answer, 1 to 50 (default: 5)")
     limit_options(parser)
     preset_option(parser)
     model_options(parser)

@@ -413,6 +413,7 @@ STYLE = """<style>
   text-decoration: underline dotted; text-underline-offset: .2em; }
 .citerec-sentence[aria-pressed=true] { background: color-mix(in srgb, #1976d2 34%, transparent); }
 .citerec li { margin: 0; }
+.citerec td { overflow-wrap: anywhere; min-width: 3.6em; }
 .citerec-strength { display: inline-block; width: 15rem; max-width: 60%; }
 .citerec .citerec-group { font-size: 1.12em; font-weight: 600; margin: .8rem 0 .4rem; }
 .citerec .citerec-quote { font-style: normal; font-size: inherit; color: inherit; background: none; }

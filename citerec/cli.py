@@ -25,6 +25,7 @@ from urllib.parse import unquote
 from . import __version__
 from .asking_commands import add_commands as add_asking
 from .data.catalogue import CHOICES, SOURCES
+from .embedding_commands import add_commands as add_embedding
 from .optimising_commands import add_commands as add_optimising
 from .server import add_commands as add_serving
 from citerec.terminal import (
@@ -49,8 +50,12 @@ from citerec.terminal import (
 )
 
 if TYPE_CHECKING:
+    from citerec.data.corpus import Corpus
+    from citerec.evaluation.benchmark import System
+    from citerec.evaluation.experiment import Experiment
     from citerec.recommender import Recommendations
     from citerec.schema import EvalSample
+    from citerec.settings import Settings
 
 # %% ../nbs/99_cli.ipynb #p06
 def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
@@ -62,7 +67,7 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
     option("text", nargs="*", metavar="TEXT", help="a sentence, a paragraph or a section")
     option("--file", metavar="FILE", help="read the text from a file; - is the standard input")
     option("--corpus", metavar="FOLDER", help=f"corpus to search ({SAMPLE})")
-    option("--k", type=int, metavar="N", help="number of recommendations, 1 to 100 (default: 10)")
+    option("-k", "--k", type=int, metavar="N", help="number of recommendations, 1 to 100 (default: 10)")
     limit_options(parser)
     option("--known", dest="known_ids", action="append", metavar="ID",
            help="a paper that your draft cites already: what goes with it comes first; may be given several times")
@@ -154,7 +159,9 @@ def _evaluate_options(commands: Commands) -> argparse.ArgumentParser:
            help="keep the answers as a TREC run file, and what made them in a .json beside it; "
                 "several systems get NAME.FILE each")
     option("--system", action="append", metavar="NAME",
-           help="pipeline (the default), ranker, expansion, rrf, dense, bm25 …; may be given several times")
+           help="pipeline (the default), picker, ranker, expansion, rrf, dense, bm25, fanout …, or embedding:MODEL, or "
+                "embeddings for all that `citerec embed` has made; may be given several times")
+    option("--plot", metavar="FILE", help="draw bars with intervals and recall by depth, as .png, .svg or .pdf")
     option("--without-known", action="store_true",
            help="keep from the systems what the document of a query already cites (the field known)")
     option("--within", choices=["known", "library"],
@@ -319,6 +326,7 @@ def make_parser() -> argparse.ArgumentParser:
         progress_options(command)
     add_asking(commands)
     add_optimising(commands)
+    add_embedding(commands)
     add_serving(commands)
     for describe in (_draft_options, _info_options, _app_options): describe(commands)
     return parser
@@ -425,29 +433,53 @@ def _check(args: argparse.Namespace) -> int:
 def _run_files(path: Path | None, names: Sequence[str]) -> dict[str, Path]:
     "Where the answers of each system are kept: one file, or one a system."
     if path is None: return {}
-    return {name: path if len(names) == 1 else path.with_name(f"{name}.{path.name}") for name in names}
+    from citerec.evaluation.experiment import file_name
+    return {name: path if len(names) == 1 else path.with_name(f"{file_name(name)}.{path.name}") for name in names}
 
 # %% ../nbs/99_cli.ipynb #y10
+def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "dict[str, System]":
+    "Systems by name; one of several whose model cannot be had is left out, which a remark says."
+    from citerec.data.embeddings import embeddings_of
+    from citerec.errors import ModelError
+    from citerec.evaluation.systems import make_system
+    further = [f"embedding:{embedding.model}" for embedding in embeddings_of(corpus)] if "embeddings" in names else []
+    wanted = [one for name in names for one in (further if name == "embeddings" else [name])]
+    systems: dict[str, System] = {}
+    for name in dict.fromkeys(wanted):
+        try: systems[name] = make_system(name, corpus, settings)
+        except ModelError as e:
+            if len(wanted) == 1: raise
+            print_remark(f"{name} is left out. {e}")
+    return systems
+
+def _save_plot(compared: "Experiment", path: Path) -> None:
+    "Draw a comparison into a file; raises `InputError` for a kind of file that cannot be drawn."
+    from citerec.errors import InputError
+    try: compared.plot().savefig(path)
+    except (OSError, ValueError) as e:
+        raise InputError(f"{path} cannot be drawn ({e}).",
+                         "Name a .png, .svg or .pdf in a folder that exists.") from None
+
 def _evaluate(args: argparse.Namespace) -> int:
     "Measure systems on a query set."
     from citerec.data.sample import open_corpus
     from citerec.evaluation.benchmark import given, make_queries, read_queries
     from citerec.evaluation.experiment import criteria, experiment, learned_from
-    from citerec.evaluation.systems import make_system
     from citerec.settings import load_settings
     settings = load_settings()
     read = read_queries(args.queries) if args.queries else None
     names = list(dict.fromkeys(args.system or ["pipeline"]))
-    files = _run_files(Path(args.run_file) if args.run_file else None, names)
     with open_corpus(args.folder, settings) as corpus:
         queries = given(read or make_queries(corpus), not args.without_known, args.within)
-        systems = {name: make_system(name, corpus, settings) for name in names}
+        systems = _systems(names, corpus, settings)
+        files = _run_files(Path(args.run_file) if args.run_file else None, list(systems))
         compared = experiment(systems, queries, keep=files, allow_fitted=True, progress=is_watched(args))
         for note in compared.notes: print_remark(note)
         for name, system in systems.items():
             if seen := len(learned_from(system, queries)):
                 print_remark(f"{name} was fitted on {seen} of the citing documents of these queries; "
                         "its figures are too good.")
+    if args.plot: _save_plot(compared, Path(args.plot))
     rows = json.loads(compared.table.to_json(orient="index"))
     if args.json: print_json({"queries": len(queries), "systems": rows})
     else: print(compared, criteria(compared.table), sep="\n")
@@ -621,8 +653,7 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
-_WORDS = ("# Citation recommendations\n\nIn JupyterLab, run the cell below first (Shift+Enter). Choose what you want to"
-          " do.")
+_WORDS = "# Citation recommendations\n\nIn JupyterLab, run the cell below (Shift+Enter). Choose what you want to do."
 _CODE = "from citerec.widgets.app import app\n\napp()"
 
 def _notebook() -> str:
@@ -631,7 +662,11 @@ def _notebook() -> str:
         {"cell_type": "markdown", "id": "words", "metadata": {}, "source": _WORDS},
         {"cell_type": "code", "id": "app", "metadata": {}, "source": _CODE, "execution_count": None, "outputs": []}]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    language = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
+                "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",
+                "pygments_lexer": "ipython3", "version": sys.version.split()[0]}
+    metadata = {"kernelspec": kernel, "language_info": language}
+    notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(notebook, indent=1) + "\n"
 
 # %% ../nbs/99_cli.ipynb #y15

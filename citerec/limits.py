@@ -6,7 +6,6 @@
 __all__ = ['Limits', 'nearest', 'question', 'joined']
 
 # %% ../nbs/65b_limits.ipynb #d003
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -15,6 +14,7 @@ from typing import Any, TypedDict
 
 from .agents.query import check_text
 from .data.corpus import Corpus
+from .docstrings import kind_of, value_words
 from .errors import InputError
 from .llm.quoting import shortened
 from .schema import PipelineState, SearchFilter
@@ -40,19 +40,7 @@ class Limits(TypedDict, total=False):
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
 # %% ../nbs/65b_limits.ipynb #c006c
-_KINDS = {type(None): "nothing", str: "a text", bool: "true or false", int: "a number", float: "a number",
-          bytes: "bytes", list: "a list", tuple: "a list", dict: "a dictionary"}
-_LARGE = 10**9  # numbers beyond are not written out
-
-def _kind(value: Any) -> str:
-    "The kind of a value in words."
-    return "a path" if isinstance(value, os.PathLike) else _KINDS.get(type(value), "something else")
-
-def _written(value: Any) -> str:
-    "A value as an error shows it."
-    if isinstance(value, str): return f"the text {shortened(value)!r}"
-    if isinstance(value, bool) or not isinstance(value, int | float): return _kind(value)
-    return "a number of that size" if abs(value) > _LARGE else f"{value}"
+_LARGE = 10**9  # no number of citations is larger
 
 # %% ../nbs/65b_limits.ipynb #e04
 _YEARS = (0, 9999)  # first and last year that can be meant
@@ -63,7 +51,7 @@ def _whole(value: Any, name: str, least: int, most: int = _LARGE) -> int | None:
     whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
     if whole and not isinstance(value, bool) and least <= value <= most: return int(value)
     span = f"of {least} or more" if most == _LARGE else f"from {least} to {most}"
-    raise InputError(f"The {name} has to be a whole number {span}, not {_written(value)}.",
+    raise InputError(f"The {name} has to be a whole number {span}, not {value_words(value)}.",
                      "Correct it, or leave it out.")
 
 # %% ../nbs/65b_limits.ipynb #e04s
@@ -71,7 +59,7 @@ def _share(value: Any, name: str) -> float | None:
     "A number from 0 to 1; raises `InputError` for anything else but None."
     if value is None: return None
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1: return float(value)
-    raise InputError(f"The {name} has to be a number from 0 to 1, not {_written(value)}.",
+    raise InputError(f"The {name} has to be a number from 0 to 1, not {value_words(value)}.",
                      "Give 0.5 for 50 %, or leave it out.")
 
 # %% ../nbs/65b_limits.ipynb #e04sy
@@ -81,7 +69,7 @@ def _names(value: Any, name: str) -> tuple[str, ...]:
     several = () if value is None else tuple(value) if listed else (value,)
     for one in several:
         if isinstance(one, str): continue
-        raise InputError(f"Each of the {name} has to be a string, not {_kind(one)}.", "Put names into quotes.")
+        raise InputError(f"Each of the {name} has to be a string, not {kind_of(one)}.", "Put names into quotes.")
     return tuple(dict.fromkeys(one.strip() for one in several if one.strip()))
 
 # %% ../nbs/65b_limits.ipynb #c006g
@@ -149,7 +137,7 @@ def _filters(corpus: Corpus, concepts: Counter[str], limits: Limits) -> SearchFi
 def _check_kinds(text: Any, limits: Limits) -> None:
     "Raise `InputError` for a text that is none, and for an option that does not exist."
     if not isinstance(text, str):
-        raise InputError(f"The text has to be a string, not {_kind(text)}.", "Give the words themselves.")
+        raise InputError(f"The text has to be a string, not {kind_of(text)}.", "Give the words themselves.")
     if unknown := sorted(set(limits) - set(Limits.__annotations__)):
         raise InputError(f"There is no option {unknown[0]!r}.", f"Choose from: k, {', '.join(Limits.__annotations__)}.")
 

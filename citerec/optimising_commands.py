@@ -7,8 +7,7 @@ __all__ = ['add_commands', 'examples_of']
 
 # %% ../nbs/98a_optimising_commands.ipynb #c003
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -73,19 +72,13 @@ def add_commands(commands: Commands,  # what `add_subparsers` gives
     for describe in _COMMANDS: describe(commands)
 
 # %% ../nbs/98a_optimising_commands.ipynb #c007
-@contextmanager
-def _ranked_by(corpus: "Corpus") -> Iterator[Callable[[str], list[str]]]:
+def _ranked_by(corpus: "Corpus") -> Callable[[str], list[str]]:
     "What ranks papers for a passage, without a language model."
-    from citerec.errors import InputError
-    from citerec.pipeline import Pipeline
-    from citerec.schema import PipelineState
+    from citerec.evaluation.systems import DEPTH, PipelineSystem
+    from citerec.schema import SearchFilter
     from citerec.settings import load_settings
-    pipeline = Pipeline(corpus, load_settings("offline"))
-    def ranking(text: str) -> list[str]:
-        try: state = pipeline.run(PipelineState(user_text=text))
-        except InputError: return []  # too few words to rank by
-        return [ranked.paper.paper_id for ranked in state.reranked_candidates]
-    yield ranking
+    system = PipelineSystem(corpus, load_settings("offline"))
+    return lambda text: [paper_id for paper_id, _ in system(text, SearchFilter(), DEPTH)]
 
 def examples_of(corpus: "Corpus",
                 n: int,  # citing sentences
@@ -104,9 +97,8 @@ def examples_of(corpus: "Corpus",
                          "Build one with them, as from arXiv, or with --source scholarcopilot.")
     say(f"making {n} examples of citing sentences …")
     finished = [run for run in runs_of(corpus.folder) if run.finished]
-    with _ranked_by(corpus) as ranking:
-        missed = finished[-1].missed if finished else ()
-        examples, skipped = make_examples(corpus, n, negatives, ranking=ranking, missed=missed)
+    missed = finished[-1].missed if finished else ()
+    examples, skipped = make_examples(corpus, n, negatives, ranking=_ranked_by(corpus), missed=missed)
     left_out = ", ".join(f"{count:,} {why}" for why, count in skipped.items() if count)
     if left_out: say(f"left out: {left_out}")
     train, *others = split_examples(examples)

@@ -20,14 +20,13 @@ from .asking.filters import parse_query, reformulate
 from .asking.library import Library
 from .asking.naming import read_query
 from .asking.search import SearchResult, SearchResults, search
-from .data.catalogue import build, update
 from .data.corpus import Corpus
 from .data.sample import open_corpus
-from .docstrings import documented
-from .errors import CiterecError, InputError
+from .docstrings import documented, kind_of
+from .errors import InputError
 from .explaining import Explanation, shares_of
 from .files import made_once
-from .limits import _LARGE, Limits, _check_kinds, _filters, _kind, _papers, _whole, joined, question
+from .limits import _LARGE, Limits, _check_kinds, _filters, _papers, _whole, joined, question
 from .llm.client import LLM
 from .llm.prompts import instructions_for
 from .llm.quoting import one_line, shortened
@@ -55,9 +54,9 @@ class _Asking:
     @made_once
     def ranking(self) -> Pipeline:
         "Agents that rank papers and explain none: no quotations are looked for, and no language model is asked."
-        def nothing(state: PipelineState) -> dict[str, Any]: return {}
         offline = self.settings.model_copy(update={"llm": "offline"})
-        return Pipeline(self.corpus, offline, {"grounding": nothing, "synthesis": nothing})
+        return Pipeline(self.corpus, offline, {"grounding": lambda state: {"grounded_candidates": ()},
+                                               "synthesis": lambda state: {"final_recommendations": ()}})
 
     def _question(self, text: str, k: int | None, limits: Limits) -> PipelineState:
         return question(self.corpus, self.settings, self.concepts, text, k, limits)
@@ -66,7 +65,7 @@ class _Asking:
 def _query(text: Any, most: int) -> str:
     "A query without white space around it; raises `InputError` if it is not a query."
     if not isinstance(text, str):
-        raise InputError(f"The query has to be a string, not {_kind(text)}.", "Put it into quotes.")
+        raise InputError(f"The query has to be a string, not {kind_of(text)}.", "Put it into quotes.")
     query = text.encode("utf-8", "replace").decode("utf-8").strip()  # a broken copy may contain unpaired surrogates
     if not query: raise InputError("The query is empty.", "Name a topic, an author, a year or a paper.")
     if len(query) > most:
@@ -97,10 +96,11 @@ class _Searching(_Asking):
     def _cited(self, parsed: ParsedQuery) -> list[tuple[int, float]]:
         "Rows and scores of the papers that the agents would cite for a query; none where they cannot read it."
         if not parsed.is_relevant or not parsed.semantic_query: return []
-        asked = PipelineState(user_text=parsed.semantic_query, filters=parsed.filters)
-        try: ranked = self.ranking.run(asked).reranked_candidates
-        except CiterecError: return []
-        return [(self.corpus.columns.row_of[r.paper.paper_id], r.paper.similarity_score) for r in ranked[:_CITED]]
+        for text in (parsed.semantic_query, f"{parsed.semantic_query} [CITATION]"):  # a marker makes a name a text
+            try: ranked = self.ranking.run(PipelineState(user_text=text, filters=parsed.filters)).reranked_candidates
+            except InputError: continue
+            return [(self.corpus.columns.row_of[r.paper.paper_id], r.rerank_score) for r in ranked[:_CITED]]
+        return []
 
     def _search(self, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
                 source: Paper | None = None) -> SearchResults:
@@ -149,7 +149,7 @@ def _source(corpus: Corpus, paper: Any) -> Paper:
     if isinstance(paper, Paper): return paper
     name = paper if isinstance(paper, str) else getattr(getattr(paper, "paper", paper), "paper_id", None)
     if not isinstance(name, str):
-        raise InputError(f"This search needs a paper, not {_kind(paper)}.", "Give a record, an id, a link or a title.")
+        raise InputError(f"A search needs a paper, not {kind_of(paper)}.", "Give a record, an id, a link or a title.")
     ids = [name] if name in corpus.columns.row_of else corpus.find(name.strip())
     if not ids: raise InputError(f"This corpus has no paper {shortened(name)}.", "Give one that it has.")
     return corpus.papers(ids[:1])[0]
@@ -270,7 +270,7 @@ class _Explained(_Answers):
                 ) -> Explanation:  # draws itself: signals with their shares of the score, reason, quotation, path
         "Tell why a paper was recommended; raises `InputError` if it is of no known list."
         if not isinstance(paper, Recommendation):
-            raise InputError(f"A recommendation can be explained, not {_kind(paper)}.", "Give one, such as found[0].")
+            raise InputError(f"A recommendation can be explained, not {kind_of(paper)}.", "Give one, such as found[0].")
         lists = [found] if found is not None else list(self._lists)[::-1]
         listed = next((one for one in lists if paper in one.state.final_recommendations), None)
         if listed is None:
@@ -316,6 +316,7 @@ class Recommender(_Explained):
         return self.pipeline.astream(self._question(text, k, limits))
 
 # %% ../nbs/66_recommender.ipynb #c007a
+@documented
 def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "sample"; None: as in the settings
          preset: str | None = None,  # offline, thorough, openai, ollama or compatible; None: what the keys allow
          **choices: Any,  # any field of `citerec.Settings`, such as k=5 or llm="ollama"
@@ -328,7 +329,4 @@ def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "s
     return Recommender(opened, settings)
 
 # %% ../nbs/66_recommender.ipynb #c007ay
-_PUBLIC = (load, build, update, parse_query, Recommender, Recommendations, SearchResults, Library, Corpus, Settings,
-           CiterecError, Paper, Recommendation)
-for _named in _PUBLIC:
-    documented(_named)
+for _named in (Recommender, Recommendations, SearchResults, Answer, Explanation, Library, Corpus): documented(_named)

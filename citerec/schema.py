@@ -38,16 +38,16 @@ _DOI = re.compile(r"(?:(?:https?://)?(?:dx\.|www\.)?(?:doi\.org/|doi:)\s*)?(10\.
 class Paper(Record):
     "One paper of a corpus."
     paper_id: Identifier  # OpenAlex id ("W…") or an id with its source as prefix ("arxiv:1706.03762")
-    title: Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+    title: Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]  # on one line; never empty
     abstract: str = ""  # abstract or summary; "" where there is none
     text_kind: TextKind = "abstract"  # which of the two it is
     year: Annotated[int, Field(ge=1500, le=2100)] | None = None  # year of publication
     citation_count: Count | None = None  # citations as the source counts them, else inside the corpus
     doi: str | None = None  # best without "https://doi.org/"
     arxiv_id: str | None = None  # without version
-    authors: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()  # names, as "Ada Lovelace", in the order of the paper
     concepts: tuple[str, ...] = ()  # fields and topics
-    venue: str | None = None
+    venue: str | None = None  # conference or journal
     bibkey: str | None = None  # citation key: the user's own, else that of the source
     bibtex: str | None = None  # the user's own entry of a bibliography, as BibTeX
     source: str = ""  # where the record comes from
@@ -310,27 +310,27 @@ class Evidence(Record):
 # %% ../nbs/00_schema.ipynb #c030
 class Recommendation(Record):
     "One line of the answer, ready to be read."
-    rank: Annotated[int, Field(ge=1)]
-    paper_id: Identifier
-    title: str
-    authors: tuple[str, ...] = ()
-    year: int | None = None
-    venue: str | None = None
+    rank: Annotated[int, Field(ge=1)]  # place in the list, from 1
+    paper_id: Identifier  # of the paper in the corpus
+    title: str  # of the paper
+    authors: tuple[str, ...] = ()  # names, in the order of the paper
+    year: int | None = None  # of publication; None: unknown
+    venue: str | None = None  # conference or journal; None: unknown
     citation_count: int | None = None  # None: unknown
-    url: str | None = None
-    doi: str | None = None
-    arxiv_id: str | None = None
+    url: str | None = None  # a link to the paper; None: none is known
+    doi: str | None = None  # without "https://doi.org/"; None: unknown
+    arxiv_id: str | None = None  # without version; None: unknown
     bibkey: str | None = None  # the user's own citation key
     bibtex: str | None = None  # the user's own entry of a bibliography, as BibTeX
-    justification: str = ""
-    supporting_snippet: str = ""
+    justification: str = ""  # why to cite it, a sentence
+    supporting_snippet: str = ""  # a sentence of its text, word for word; "": there is none
     text_kind: TextKind = "abstract"  # what the snippet is from
     confidence: Annotated[float, Field(ge=0, le=1)] | None = None  # None: the order is uncalibrated
     citation_intent_match: str = ""  # why it fits what the citation is for
     flags: tuple[str, ...] = ()  # what of a language model's answer was not believed, and why
     path: str = ""  # citation paths in words
     paths: tuple[CitationPath, ...] = ()  # the same as data
-    signals: dict[str, float] = {}
+    signals: dict[str, float] = {}  # what the ranker saw, by name
     claim: str = ""  # the sentence of a longer text that it serves; "": the text as a whole
     claim_span: tuple[int, int] | None = None  # where that sentence begins and ends in the user's text, in characters
     yours: str = ""  # its citation key in the draft's own bibliography; "": it is not there, or there is no draft

@@ -104,10 +104,11 @@ class FanOut:
 
     def _ask(self, name: str, state: FanOutState) -> dict[str, Any]:
         "The rankings of one retriever; none, and a note, where it fails."
-        try: return {"found": {name: [self.retrievers[name](q, state["k"], state["filters"]) for q in state["queries"]]}}
+        retrieve, queries = self.retrievers[name], state["queries"]
+        try: return {"found": {name: [retrieve(query, state["k"], state["filters"]) for query in queries]}}
         except Exception as e:  # whatever a retriever raises: the others answer
             why = str(e) if isinstance(e, CiterecError) else type(e).__name__
-            return {"found": {name: [[] for _ in state["queries"]]}, "notes": [f"{name} found nothing: {why}"]}
+            return {"found": {name: [[] for _ in queries]}, "notes": [f"{name} found nothing: {why}"]}
 
     def _aggregate(self, state: FanOutState) -> dict[str, Any]:
         order = [name for name in self.retrievers if name in state["found"]]  # whoever answered first

@@ -137,6 +137,7 @@ def _without_negations(text: str) -> tuple[str, tuple[str, ...]]:
     return left, tuple(f"“{one_line(m[0]).strip()}” was not understood, and excludes nothing."
                        for m in _NEGATED.finditer(text))
 
+# %% ../../nbs/63_filters.ipynb #c013o
 _ORDERS: tuple[tuple[Order, re.Pattern[str]], ...] = (
     ("citations", said(r"\b(?:most[- ](?:highly[- ])?(?:cited|influential|important|popular|famous)|seminal|landmark"
                        r"|(?:sorted|ordered|ranked) by citations)\b")),
@@ -151,6 +152,7 @@ def _order(text: str) -> tuple[Order, str]:
         return order, rest if rest.strip(" ?.!") else text
     return "relevance", text
 
+# %% ../../nbs/63_filters.ipynb #c013r
 def by_rules(text: str,
              today: date,  # what "recent" counts from
              ) -> ParsedQuery:
@@ -227,7 +229,7 @@ def _safely(read: Callable[[str, date], ParsedQuery], text: str, today: date) ->
         return ParsedQuery(original_query=text, semantic_query=text,
                            notes=(f"The query could not be read ({type(e).__name__}), so all of it is searched.",))
 
-def parse_query(text: str,
+def parse_query(text: str,  # a query
                 llm: LLM | None = None,  # reads the query; None: rules do
                 today: date | None = None,  # what "recent" and "last year" count from; None: the day of the call
                 ) -> ParsedQuery:

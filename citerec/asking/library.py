@@ -265,8 +265,8 @@ def library_path(path: str | Path | None,  # None: as the settings say
 class _Opened:
     "An open library."
     def __init__(self,
-                 file: LibraryFile,
-                 settings: Settings,
+                 file: LibraryFile,  # where papers and questions are kept
+                 settings: Settings,  # models, keys and limits
                  corpus: Corpus | None = None,  # to find its papers in; None: nowhere
                  ):
         self.file, self.settings, self.corpus = file, settings, corpus
@@ -402,7 +402,7 @@ class _Searching(_Adding):
         return [found[i].model_copy(update={"score": share}) for i, share in ordered]
 
     def passages(self,
-                 question: str,
+                 question: str,  # what the passages may answer, in a sentence or two
                  k: int = 5,  # passages, 1 to 50
                  paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
                  ) -> tuple[Passage, ...]:  # best first
@@ -449,7 +449,7 @@ class _Answering(_Searching):
         return OwnAnswer(**values, query_id=query_id)
 
     async def astream_ask(self,
-                          question: str,
+                          question: str,  # in a sentence or two
                           k: int = 5,  # passages, 1 to 50
                           paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
                           ) -> AsyncIterator[str | OwnAnswer]:  # Markdown, part by part; then the whole answer
@@ -467,7 +467,7 @@ class _Answering(_Searching):
             async for part in parts: yield self._kept(part, begun) if isinstance(part, Answer) else part
 
     def ask(self,
-            question: str,
+            question: str,  # in a sentence or two
             k: int = 5,  # passages, 1 to 50
             paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
             ) -> OwnAnswer:
@@ -544,7 +544,7 @@ class _Shelf(_Answering):
         return OwnPapers(self.file.papers())
 
     def show(self,
-             paper_id: str,  # or the beginning of it
+             paper_id: str,  # id of a paper, or the beginning of it
              ) -> Shown:
         "A paper with its sections; raises `InputError` if it is not in the library."
         paper = self.file.paper(paper_id)
@@ -554,7 +554,7 @@ class _Shelf(_Answering):
                      self.file.times_used(paper.paper_id))
 
     def delete(self,
-               paper_id: str,  # or the beginning of it
+               paper_id: str,  # id of a paper, or the beginning of it
                ) -> OwnPaper:  # the deleted paper
         "Delete a paper with its passages; the history stays. Raises `InputError` if it is not in the library."
         return self.file.delete(paper_id)

@@ -105,8 +105,8 @@ class _Files:
     "The folder of a corpus, opened: its manifest, its database and its embedding model."
     def __init__(self,
                  folder: Path,  # a complete corpus
-                 manifest: dict[str, Any],
-                 settings: Settings,
+                 manifest: dict[str, Any],  # what the file manifest.json of the folder holds
+                 settings: Settings,  # models, devices and addresses
                  ):
         self.folder, self.manifest, self.settings = folder, manifest, settings
         self.files = folder / manifest.get("files", ".")  # where the database and the indexes lie
@@ -226,7 +226,7 @@ class _Texts(_Optional):
         return self.manifest["text_kind"]
 
     def text_kind_of(self,
-                     paper_id: str,
+                     paper_id: str,  # id of a paper of the corpus
                      ) -> str:  # "abstract" or "summary"
         "Whose words a paper's text is: the authors' or the corpus' makers'."
         summaries = self.store.summaries
@@ -253,7 +253,7 @@ Brief = tuple[str, str, int | None, int, tuple[str, ...]]  # title, abstract, ye
 class _Lookup(_Texts):
     "Papers by id, by row and by name."
     def row(self,
-            paper_id: str,
+            paper_id: str,  # id of a paper of the corpus
             ) -> int:
         "The row of a paper; raises `CorpusError` where the corpus does not hold it."
         row_of = self.columns.row_of
@@ -261,7 +261,7 @@ class _Lookup(_Texts):
         raise CorpusError(f"The corpus has no paper {paper_id!r}.", "Look at `corpus.ids` for what it holds.")
 
     def papers(self,
-               paper_ids: Sequence[str],
+               paper_ids: Sequence[str],  # ids of papers of the corpus
                ) -> list[Paper]:  # in the order of the ids
         "Look papers up; raises `CorpusError` for an id that the corpus does not hold."
         papers = self.store.papers(paper_ids)
@@ -269,7 +269,7 @@ class _Lookup(_Texts):
         return [p.model_copy(update={"text_kind": self.text_kind}) for p in papers]
 
     def briefs(self,
-               paper_ids: Sequence[str],
+               paper_ids: Sequence[str],  # ids of papers of the corpus
                ) -> dict[str, Brief]:  # by id
         "What is shown of candidates; quicker than whole records."
         return self.store.briefs(paper_ids)
@@ -364,7 +364,7 @@ class _Search(_Nearest):
     def nearest(self,
                 vector: np.ndarray,  # float32, shape (dim,), of length 1
                 k: int,  # papers wanted
-                filters: SearchFilter = SearchFilter(),
+                filters: SearchFilter = SearchFilter(),  # which papers may be found; an empty filter: all
                 ) -> tuple[np.ndarray, np.ndarray]:  # rows and cosines, best first
         "The nearest papers, by the index in use; by the exact one from now on, where that turns out to be damaged."
         index = self.index
@@ -386,7 +386,7 @@ class _TextSearch(_Search):
     def dense(self,
               text: str,  # a query
               k: int,  # papers wanted
-              filters: SearchFilter = SearchFilter(),
+              filters: SearchFilter = SearchFilter(),  # which papers may be found; an empty filter: all
               ) -> tuple[np.ndarray, np.ndarray]:  # rows and cosines, best first
         "The papers nearest in meaning; with full texts, the nearer of a paper and its nearest passage counts."
         vector = self.embedder.embed_query(text)
@@ -400,7 +400,7 @@ class _TextSearch(_Search):
     def lexical_search(self,
                        text: str,  # a query
                        k: int,  # papers wanted
-                       filters: SearchFilter = SearchFilter(),
+                       filters: SearchFilter = SearchFilter(),  # which papers may be found; an empty filter: all
                        ) -> tuple[np.ndarray, np.ndarray]:  # rows and BM25 scores, best first
         "The papers that share the most words with the text; rare words count more."
         return self.lexical.search(text, k, self.columns.mask(filters))
@@ -437,7 +437,7 @@ class _Opening(_Lookup, _Sentences, _TextSearch, _Drawing):
     "How a corpus is opened, checked and closed."
     @classmethod
     def open(cls,
-             folder: str | Path,
+             folder: str | Path,  # folder of a corpus
              settings: Settings | None = None,  # None: from the environment
              ) -> "Corpus":
         "Open a corpus for reading. Raises `CorpusError` where it is missing, unfinished, or of another schema version."
@@ -446,7 +446,7 @@ class _Opening(_Lookup, _Sentences, _TextSearch, _Drawing):
 
     @classmethod
     def open_alone(cls,
-                   folder: str | Path,
+                   folder: str | Path,  # folder of a corpus
                    settings: Settings | None = None,  # None: from the environment
                    ) -> Self:
         "Open a corpus that shares nothing, to look at what lies on the disk now."
@@ -473,7 +473,7 @@ class Corpus(_Opening):
     "Papers, citations and contexts with the indexes to search them. Made by `Corpus.build`, read by `Corpus.open`."
     @classmethod
     def build(cls,
-              source: Source,
+              source: Source,  # where papers, citations and citing sentences come from
               folder: str | Path,  # made where it is not there; an unfinished build in it is continued
               settings: Settings | None = None,  # None: from the environment
               progress: bool = True,  # show progress bars

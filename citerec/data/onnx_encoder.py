@@ -15,7 +15,8 @@ import numpy as np
 # %% ../../nbs/32a_onnx_encoder.ipynb #c005
 _TOKENS = 512  # tokens of a text that are read: what BERT has positions for
 _TEXTS = 16  # texts a forward pass
-_FIELDS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}  # ours: the tokenizer's
+# the model's name for an input -> the tokenizer's
+_FIELDS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 
 def _session(file: Path) -> Any:
     import onnxruntime

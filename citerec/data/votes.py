@@ -25,6 +25,7 @@ from ..sources.jsonl import read_records
 # %% ../../nbs/43a_votes.ipynb #v005
 R = TypeVar("R", bound=Record)
 _WAIT = 10  # seconds to wait for another process that writes
+_OWNER_ONLY = 0o600  # mode of a file that holds drafts
 _RIGHTS = "Free some space, or give yourself the right to write there."
 
 @contextmanager
@@ -55,7 +56,10 @@ class Lines(Generic[R]):
         with _writing(self.path):
             held = list(read_records(self.path, self.kind)) if self.path.is_file() else []
             content = "".join(f"{record.model_dump_json()}\n" for record in changed(held)).encode()
-            write_atomically(self.path, lambda file: file.write(content))
+            def write(file: Any) -> None:
+                os.chmod(file.name, _OWNER_ONLY)
+                file.write(content)
+            write_atomically(self.path, write)
 
 # %% ../../nbs/43a_votes.ipynb #v009
 class Vote(Record):
@@ -122,35 +126,47 @@ class Recent(Record):
     "A text for which papers were recommended, and the options."
     at: datetime  # UTC
     text: str
-    corpus: str = ""  # folder; "": as in the settings
     options: dict[str, Any] = {}  # fields of the view that were filled in
     best: str = ""  # title of the first recommendation
 
-_MOST = 50  # texts that are kept
-_OWNER_ONLY = 0o600  # mode of a file that holds drafts
+_MOST = 50  # texts that are remembered
 
 class RecentTexts:
-    "The last texts for which papers were recommended."
+    "The texts that were asked last: in memory, or in a file once `keep` has made one."
     def __init__(self,
                  home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
                  ):
-        self.lines = Lines(Path(home or data_folder()) / "recent.jsonl", Recent)
+        self.lines, self._memory = Lines(Path(home or data_folder()) / "recent.jsonl", Recent), list[Recent]()
+
+    @property
+    def kept(self) -> bool:
+        "Whether the texts are kept in a file."
+        return self.lines.path.is_file()
+
+    def newest(self) -> list[Recent]:
+        "The texts, the newest first."
+        return (self.lines.read() if self.kept else self._memory)[::-1]
 
     def add(self,
             text: str,
-            corpus: str = "",  # folder; "": as in the settings
             options: dict[str, Any] | None = None,  # fields of the view that were filled in
             best: str = "",  # title of the first recommendation
             ) -> None:
-        "Keep a text; an earlier entry with the same text is replaced. Raises `InputError` like `Lines.change`."
-        new = Recent(at=datetime.now(UTC), text=text, corpus=corpus, options=options or {}, best=best)
-        self.lines.change(lambda held: [*(r for r in held if r.text != text), new][-_MOST:])
-        os.chmod(self.lines.path, _OWNER_ONLY)
+        "Remember a text; the same one from before is replaced. Raises `InputError`."
+        new = Recent(at=datetime.now(UTC), text=text, options=options or {}, best=best)
+        def added(held: list[Recent]) -> list[Recent]: return [*(r for r in held if r.text != text), new][-_MOST:]
+        if self.kept: self.lines.change(added)
+        else: self._memory = added(self._memory)
 
-    def newest(self) -> list[Recent]:
-        "The texts that are kept, the newest first."
-        return self.lines.read()[::-1]
+    def keep(self,
+             wanted: bool,  # False: only remember them, and remove the file
+             ) -> None:
+        "Keep the texts in a file, or no longer. Raises `InputError`."
+        if wanted: return self.lines.change(lambda held: self._memory or held)
+        self._memory = self.newest()[::-1]
+        self.lines.path.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        "Forget all texts."
-        self.lines.path.unlink(missing_ok=True)
+        "Forget all texts, in the file as well."
+        self.keep(False)
+        self._memory = []

@@ -184,7 +184,8 @@ class _Wanted:
             raise InputError(f"There is no module {one_line(module)!r}.", f"Choose from: {', '.join(MODULES)}.")
         if len(parts.train) < 2 or not parts.validation:
             raise InputError(f"There are {len(parts.train)} examples to learn from and {len(parts.validation)} to "
-                             "choose by.", "Give a corpus with more citing sentences.")
+                             "choose by.", "Ask for more examples, or give a corpus with more citing sentences.")
+        if steps is not None and steps < 0: raise InputError(f"steps is {steps}.", "Give 0 or more.")
         settings = llm.settings
         self.corpus, self.parts, self.llm, self.optimiser, self.module = corpus, parts, llm, optimiser, module
         self.most = settings.max_opt_steps if steps is None else steps

@@ -253,8 +253,9 @@ def _fingerprint(name: str, system: System, corpus: Corpus, settings: Settings) 
     if isinstance(system, PipelineSystem | RankerSystem):
         fields["ranker"] = system.ranker.sha256 if system.ranker else None
     if settings.pick and isinstance(system, PipelineSystem): used = (*used, "pick")
-    if settings.llm not in (None, "offline") and isinstance(system, PipelineSystem): fields["prompts"] = [
-        instructions_for(prompt, corpus, str(settings.llm_model)).version for prompt in ("reranking", "picking")]
+    if settings.llm not in (None, "offline") and isinstance(system, PipelineSystem):
+        model = str(settings.llm_model)
+        fields["prompts"] = [instructions_for(name, corpus, model).version for name in ("reranking", "picking")]
     if isinstance(system, EmbeddingSystem | FanOutSystem): fields["embeddings"] = _short_print(system.sha256)
     values = {field: getattr(settings, field) for field in used}
     return fields | {field: _short_print(value) if field in PRINTS and value else value

@@ -78,7 +78,7 @@ def _head(shown: Versions) -> list[str]:
     run = shown.run
     asked = f" with prompts by {run.prompt_model}" if run.prompt_model != run.model else ""
     counts = ", ".join(f"{n} {part}" for part, n in run.examples.items())
-    end = "finished" if run.finished else f"stopped: {run.stopped}" if run.stopped else "not finished"
+    end = "finished" if run.finished else f"stopped: {run.stopped.rstrip('.')}" if run.stopped else "not finished"
     out = [f"Run {run.run} of {run.begun}: {run.optimiser}, {run.module}, {run.model}{asked}",
            f"Examples: {counts}. Threshold {run.threshold:g}, {run.most} steps at most. The run is {end}."]
     for name, figures in (("by chance", run.test_chance), ("before", run.test_before), ("after", run.test_after)):

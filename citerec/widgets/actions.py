@@ -55,13 +55,15 @@ function render({ model, el }) {
     if (!node) return;
     const told = { ...node.dataset }, said = node.textContent;
     if (told.act === "copy") {
-      await copy(node.closest("[data-paper]").querySelectorAll(".citerec-entry")[told.nth].textContent);
+      await copy(node.closest(".citerec-card").querySelectorAll(".citerec-entry")[told.nth].textContent);
       node.textContent = "Copied"; setTimeout(() => { node.textContent = said; }, 1500);
       return;
     }
+    const place = told.act === "similar" && node.closest(".citerec-card").querySelector("[data-slot]");
+    if (place?.innerHTML) { place.innerHTML = ""; return; }
     if (node.hasAttribute("aria-pressed")) {
       told.pressed = node.getAttribute("aria-pressed") !== "true";
-      const others = (node.closest("[data-paper]") ?? root).querySelectorAll(`[data-group="${told.group}"]`);
+      const others = (node.closest(".citerec-card") ?? root).querySelectorAll(`[data-group="${told.group}"]`);
       for (const other of others) other.setAttribute("aria-pressed", "false");
       node.setAttribute("aria-pressed", String(told.pressed));
     }
@@ -90,6 +92,7 @@ function render({ model, el }) {
     root.addEventListener("click", click);
     window.addEventListener("keydown", key, true);
     model.on("msg:custom", fill);
+    model.send({ act: "ready" });
   }, 50);
   return () => {
     clearInterval(looking);

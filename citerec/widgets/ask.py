@@ -168,6 +168,7 @@ class AskView(_Answering):
         newest = {one_line(a.question): a for a in reversed(self.library.history(_EARLIER))}
         asked = sorted(newest.values(), key=lambda a: a.query_id, reverse=True)
         self.fields.earlier.options = [("Earlier questions", 0), *((_told(a), a.query_id) for a in asked)]
+        self.fields.earlier.value = 0
 
     def _add(self) -> None:
         "Add the chosen files."

@@ -17,7 +17,8 @@ from ..data.jobs import Job, build_job, update_job
 from ..errors import InputError
 from ..llm.quoting import one_line
 from citerec.widgets.parts import (
-    View, button_of, draw, error_html, folder_of, line_html, on_enter, recommender_of, sentence_of, words_html,
+    View, button_of, draw, error_html, folder_of, line_html, on_enter, recommender_of, reopen,
+    sentence_of, words_html,
 )
 
 # %% ../../nbs/93a_corpora.ipynb #k005
@@ -171,5 +172,5 @@ class CorpusView(_Choosing):
         self.stop.layout.display = "" if running else "none"
         self.progress.value = job_html(job) if job else ""
         if job is None or running or job.error or job.stopped: return
-        recommender_of.cache_clear()  # what was open is the corpus before the update
+        reopen()  # what was open is the corpus before the update
         self.choose(str(job.folder))

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['LIVE', 'draw', 'seconds_text', 'words_html', 'line_html', 'error_html', 'sentence_of', 'Copies', 'View',
-           'recommender_of', 'folder_of', 'button_of', 'on_enter']
+           'recommender_of', 'reopen', 'folder_of', 'button_of', 'on_enter']
 
 # %% ../../nbs/91_parts.ipynb #w003
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
@@ -110,17 +111,12 @@ class View(widgets.VBox):
         self.say(drawn)
         self.keep(drawn, asked)
 
-    def say(self,
-            drawn: str,  # HTML, escaped
-            ) -> None:
-        "Show something; the copy stays."
+    def say(self, drawn: str) -> None:
+        "Show HTML, escaped; the copy stays."
         self.shown.value = drawn + LIVE
 
-    def keep(self,
-             drawn: str,  # HTML, escaped
-             asked: str,  # the question that it answers; "": keep no copy
-             ) -> None:
-        "Keep a copy of an answer in the notebook."
+    def keep(self, drawn: str, asked: str) -> None:
+        "Keep a copy of an answer, as HTML, with its question in the notebook; none where there is no question."
         kept = f"<blockquote>{escape(one_line(asked))}</blockquote>{drawn}<p>{_AGAIN}</p>" if asked else ""
         self._copies.show(kept)
 
@@ -135,12 +131,22 @@ class View(widgets.VBox):
             for button in self._buttons: button.disabled = False
 
 # %% ../../nbs/91_parts.ipynb #w018
+_OPENING = threading.Lock()  # two threads do not open the same corpus
+
 @cache
-def recommender_of(corpus: str | None,  # folder; None: as in the settings
-                   ) -> "Recommender":
-    "Open a corpus once per kernel, when it is first needed."
+def _opened(corpus: str | None, choices: tuple[tuple[str, Any], ...]) -> "Recommender":
     from citerec.recommender import load
-    return load(corpus)
+    return load(corpus, **dict(choices))
+
+def recommender_of(corpus: str | None,  # folder; None: as in the settings
+                   **choices: Any,  # fields of `citerec.Settings`; None: as in the settings
+                   ) -> "Recommender":
+    "Open a corpus once per kernel, when it is first needed; once more for other choices."
+    with _OPENING: return _opened(corpus, tuple(sorted((k, v) for k, v in choices.items() if v is not None)))
+
+def reopen() -> None:
+    "Open every corpus anew when it is next needed, as after an update."
+    with _OPENING: _opened.cache_clear()
 
 def folder_of(written: str | Path | None,
               ) -> str | None:  # None: as in the settings

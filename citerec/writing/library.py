@@ -254,9 +254,9 @@ def _text_paper(entry: LibraryEntry) -> Paper | None:
 @dataclass(frozen=True, eq=False, repr=False)
 class _Entries:
     "The entries of a library, by key, by paper and by text."
-    entries: tuple[LibraryEntry, ...]
-    files: tuple[ReadFile, ...] = ()
-    corpus: Corpus | None = None
+    entries: tuple[LibraryEntry, ...]  # in the order of the files
+    files: tuple[ReadFile, ...] = ()  # the files as they were when they were read
+    corpus: Corpus | None = None  # in which the entries were looked up; None: in none
     _kept: dict[str, np.ndarray] = field(default_factory=dict, init=False)  # text -> vector
 
     def __len__(self) -> int: return len(self.entries)
@@ -271,7 +271,7 @@ class _Entries:
         return {e.key.casefold(): e for e in reversed(self.entries) if e.key}
 
     def find(self,
-             key: str,
+             key: str,  # a citation key; upper and lower case may differ
              ) -> LibraryEntry | None:
         "The entry with a key: spelt so, else in other case."
         return self.by_key.get(key) or self._by_lower_key.get(key.casefold())
@@ -434,7 +434,7 @@ class Bibliography(_Supporting):
 
     @classmethod
     def of(cls,
-           manuscript: Manuscript,
+           manuscript: Manuscript,  # a draft that was read
            corpus: Corpus | None = None,  # to find the entries in; None: nowhere
            ) -> "Bibliography":
         "The library of a draft: the bibliographies that it names, and its own list. Raises `InputError`."

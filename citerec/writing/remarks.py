@@ -73,8 +73,8 @@ def _row(remark: Remark) -> str:
     before, after = (escape(one_line(text)) for text in remark.change or ("", ""))
     change = f"<br><del>{before}</del> <ins>{after}</ins>" if remark.change else ""
     fix = f'<br><span style="opacity:.75">{escape(one_line(remark.fix))}</span>' if remark.fix else ""
-    colour = _COLOURS[remark.severity]
-    return (f'<tr><td style="{_CELL};border-left:4px solid {colour};white-space:nowrap">{escape(_place(remark))}</td>'
+    edge = f"border-left:4px solid {_COLOURS[remark.severity]};overflow-wrap:anywhere"
+    return (f'<tr><td style="{_CELL};{edge}">{escape(_place(remark))}</td>'
             f'<td style="{_CELL}">{remark.severity}<br><span style="opacity:.75">{escape(one_line(remark.code))}'
             f'</span></td><td style="{_CELL}">{escape(one_line(remark.message))}{fix}{change}</td></tr>')
 
