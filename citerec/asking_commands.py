@@ -173,7 +173,8 @@ def _ask_options(commands: Commands) -> argparse.ArgumentParser:
     option("--library-file", metavar="FILE",
            help="their library (default: what CITEREC_LIBRARY names, else in the data folder)")
     option("--paper", action="append", metavar="ID", help="look in this paper of the library only; may be repeated")
-    option("-k", "--k", type=int, default=5, metavar="N", help="papers or passages behind the answer, 1 to 50 (default: 5)")
+    option("-k", "--k", type=int, default=5, metavar="N",
+           help="papers or passages behind the answer, 1 to 50 (default: 5)")
     limit_options(parser)
     preset_option(parser)
     model_options(parser)

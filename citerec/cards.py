@@ -214,7 +214,11 @@ def _safe(text: str) -> str:
     "A string from outside as HTML: one line, escaped."
     return escape(one_line(text))
 
-def _short(text: str, most: int = _CLAIM) -> str: return textwrap.shorten(one_line(text), most, placeholder=" …")
+def _short(text: str, most: int = _CLAIM) -> str:
+    "The first words of a text; the first characters where it has no spaces, as Chinese has none."
+    line = one_line(text)
+    if len(line) <= most: return line
+    return textwrap.shorten(line, most, placeholder=" …") if " " in line[:most] else f"{line[:most]}…"
 
 # %% ../nbs/61_cards.ipynb #c031y
 def _bar(share: float) -> str:  # 0 to 1
@@ -240,11 +244,11 @@ def _titled(r: Recommendation) -> str:
     "Rank, title with link, year and tag."
     url, searched = _link(r.url), "" if _link(r.url) else ' title="No link is known: search for this title"'
     url = url or f"{_SEARCH}{quote_plus(_short(r.title, _LONG))}"
-    title = (f'<a href="{escape(url)}"{searched} target="_blank" rel="noopener noreferrer">'
+    title = (f'<a href="{escape(url)}"{searched} dir="auto" target="_blank" rel="noopener noreferrer">'
              f'{_safe(f"{_short(r.title, _LONG)}{_year(r)}")}</a>')
     own = f' <span class="citerec-tag" style="{_TAG}">yours: {_safe(r.yours)}</span>' if r.yours else ""
     tag = f' <span class="citerec-tag" style="{_TAG}" title="{_EVERYWHERE}">foundational</span>'
-    return ('<p class="citerec-title" role="heading" aria-level="3" dir="auto" style="font-weight:600">'
+    return ('<p class="citerec-title" role="heading" aria-level="3" style="font-weight:600">'
             f'<span class="citerec-rank">{r.rank}</span> {title}{own}{tag * r.foundational}</p>')
 
 # %% ../nbs/61_cards.ipynb #g02
@@ -350,7 +354,7 @@ def _cite(paper: Paper, key: str) -> str:
     return _unfolding("cite", "Cite", "".join(boxes))
 
 # %% ../nbs/61_cards.ipynb #e18
-_BORDER = f"border:1px solid {_GREY};border-radius:8px;padding:10px 16px;margin:0 0 12px"
+_BORDER = f"border:1px solid {_GREY};border-radius:8px;padding:10px 16px;margin:0 0 12px;overflow-wrap:anywhere"
 _QUOTE = f"margin:4px 0;padding:0 0 0 12px;border-left:3px solid {_GREY}"
 
 def _confidence(confidence: float | None) -> str:

@@ -23,7 +23,7 @@ from .asking.search import SearchResult, SearchResults, search
 from .data.corpus import Corpus
 from .data.sample import open_corpus
 from .docstrings import documented, kind_of
-from .errors import CiterecError, InputError
+from .errors import InputError
 from .explaining import Explanation, shares_of
 from .files import made_once
 from .limits import _LARGE, Limits, _check_kinds, _filters, _papers, _whole, joined, question

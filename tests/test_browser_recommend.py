@@ -18,6 +18,9 @@ from conftest import ROOT
 from playwright.sync_api import Page, expect, sync_playwright
 from test_jupyterlab import BROWSER, FLAGS, SECOND, jupyterlab, run_all_cells
 
+from citerec.cards import as_html
+from citerec.schema import CitationPath, GroundedPaper, PipelineState, Recommendation, ScoredPaper
+
 pytestmark = pytest.mark.skipif(
     not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this test"
 )
@@ -184,3 +187,49 @@ def test_narrow_page(tmp_path, own_data):
             .map(e => e.className + " " + e.tagName)""")
         picture(page, "narrow")
         assert not wide
+
+
+WORST = (
+    '</p></div></style><script>window.bad = 1</script><img src=x onerror="window.bad = 1"> $x^2$ \\frac{a}{b} 🦜 אבג '
+)
+
+
+@pytest.mark.parametrize("width", [400, 1100])
+def test_hostile_card(width):
+    """A card with hostile and very long fields runs nothing, stays low and fits its page, folded and unfolded."""
+    assert BROWSER, "CI needs chromium"
+    title, text = (WORST * 60)[:5000], "It is slow. " * 3000
+    path = CitationPath(relation="context", via_ids=["b"], via_titles=[title], count=1, of=9, sentence=WORST * 50)
+    other = path.model_copy(update={"relation": "reference", "sentence": ""})
+    found = Recommendation(
+        rank=1,
+        paper_id="W1",
+        title=title,
+        authors=[f"{WORST} {i}" for i in range(3000)],
+        venue=WORST * 50,
+        year=2020,
+        justification=WORST * 50,
+        supporting_snippet=text[:900],
+        claim=WORST * 20,
+        confidence=0.5,
+        paths=(path, other),
+        signals={"dense": 0.5},
+        flags=(WORST * 9,),
+        yours=WORST,
+    )
+    scored = ScoredPaper(paper_id="W1", title="T", abstract=text, similarity_score=0.5)
+    state = PipelineState(user_text="x", grounded_candidates=(GroundedPaper(paper=scored, rerank_score=1),))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS.split())
+        page = browser.new_page(viewport={"width": width, "height": 1000})
+        page.set_content(as_html([found], state))
+        card = page.locator(".citerec-card")
+        folded = card.bounding_box()["height"]
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        unfolded = card.bounding_box()["height"]
+        picture(page, f"hostile{width}")
+        assert page.evaluate("window.bad") is None
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        browser.close()
+    assert folded < (1500 if width < 1000 else 700), folded
+    assert unfolded < (4000 if width < 1000 else 2200), unfolded

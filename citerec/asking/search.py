@@ -447,6 +447,7 @@ def _results(corpus: Corpus, ranked: Sequence[tuple[int, float]], near: np.ndarr
         return SearchResult(rank, paper, score, cosine, _found_by(row, lists, wordings))
     return [result(rank, paper, *found) for rank, (paper, found) in enumerate(zip(papers, ranked, strict=True), 1)]
 
+# %% ../../nbs/62_search.ipynb #s044t
 _CLOSE = .75  # share of the best cosine that a paper has to have where a query asks for an order
 
 def _close(ranked: Sequence[tuple[int, float]], near: np.ndarray | None) -> list[int]:
@@ -461,6 +462,13 @@ def _unmet(corpus: Corpus, filters: SearchFilter) -> list[str]:
     alone = [SearchFilter(**{name: value}) for name, value in given.items() if not name.endswith("_ids")]
     unmet = [limit for limit in alone if (mask := _allowed(corpus, limit)) is not None and not mask.any()]
     return [f"No paper of this corpus passes the limit “{limits_in_words(limit)}”." for limit in unmet]
+
+def _by_limits(corpus: Corpus, parsed: ParsedQuery, filters: SearchFilter, k: int) -> SearchResults:
+    "The answer to a query that has limits and no topic."
+    found = _results(corpus, _passing(corpus, filters, k, parsed.order))
+    told = [f"The papers that pass the limits, {_FIRST[parsed.order]}."]
+    said = told if found else _unmet(corpus, parsed.filters)
+    return SearchResults(found, parsed, notes=[*parsed.notes, *said])
 
 # %% ../../nbs/62_search.ipynb #s044s
 def search(corpus: Corpus,
@@ -481,29 +489,23 @@ def search(corpus: Corpus,
     asked = _asked(corpus, parsed.semantic_query, source)
     filters = parsed.filters.model_copy(
         update={"exclude_ids": (*parsed.filters.exclude_ids, *(p.paper_id for p in asked.papers))})
-    if asked.text is None:
-        found = _results(corpus, _passing(corpus, filters, k, parsed.order))
-        told = [f"The papers that pass the limits, {_FIRST[parsed.order]}."]
-        said = told if found else _unmet(corpus, parsed.filters)
-        return SearchResults(found, parsed, notes=[*parsed.notes, *said])
+    if asked.text is None: return _by_limits(corpus, parsed, filters, k)
     prepared = prepare(asked.text)
-    body = prepared.body
     others = dict.fromkeys([*map(one_line, llm_variants), *variants(corpus, asked.text, num_queries)])
-    wordings = [body, *[words for words in others if words != body][:num_queries]]
+    wordings = [prepared.body, *[words for words in others if words != prepared.body][:num_queries]]
     lists, near, notes = _ask_lists(corpus, wordings, filters, _DEEPER * max(k, _LEAST_WANTED))
     allowed = _allowed(corpus, filters)
     cited = [(row, score) for row, score in cited if allowed is None or allowed[row]]
-    if cited: lists = [*lists, Listed(body, "citations", *zip(*cited, strict=True))]
+    if cited: lists = [*lists, Listed(prepared.body, "citations", *zip(*cited, strict=True))]
     weighed = _weighed(lists, wordings)
     scores = blended(weighed, weight, rrf_k) if fusion == "blend" else by_best(weighed)
     leader = cited[0][0] if lead and cited else None
     ranked = sorted(scores.items(), key=lambda pair: (pair[0] != leader, -round(pair[1], 9), corpus.ids[pair[0]]))
     if parsed.order != "relevance":
-        near_rows = _close(ranked, near)
-        ranked = [(row, scores[row]) for row in _in_order(corpus, near_rows, parsed.order)]
-        notes = [*notes, f"Of the {len(near_rows)} closest papers, {_FIRST[parsed.order]}."]
-    ranked = ranked[:k]
-    results = _results(corpus, ranked, near, lists, wordings)
+        close = _close(ranked, near)
+        ranked = [(row, scores[row]) for row in _in_order(corpus, close, parsed.order)]
+        notes = [*notes, f"Of the {len(close)} closest papers, {_FIRST[parsed.order]}."]
+    results = _results(corpus, ranked[:k], near, lists, wordings)
     odd = [*language_note(prepared.language, "The query"), *_coverage(results)]
     if not results: odd += _unmet(corpus, parsed.filters)
     return SearchResults(results, parsed, wordings[1:], asked.papers, [*odd, *parsed.notes, *asked.notes, *notes])

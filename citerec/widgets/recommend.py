@@ -469,16 +469,17 @@ class App(_Reading):
         self._finish(text, events)
 
     def _finish(self, text: str, events: "list[AgentEvent]") -> None:
-        "Show the answer, and keep the text."
-        self.state = events[-1].state
-        self.details.value, self.sentences.value = details_html(events), sentences_html(self.state)
-        self.shelf.layout.display = "" if self.state.final_recommendations else "none"
-        self.arrange()
-        self.keep(as_html(self.state.final_recommendations, self.state), text)
-        best = next((r.title for r in self.state.final_recommendations), "")
+        "Keep the answer and the text, then show the cards."
+        self.state = state = events[-1].state
+        self.keep(as_html(state.final_recommendations, state), text)
+        best = next((r.title for r in state.final_recommendations), "")
         try: self.history.texts.add(text, self.options.written(), best)
         except CiterecError as e: self.say(self.shown.value + error_html(str(e)))
         self.history.refresh()
+        self.details.value = details_html(events)
+        self.shelf.layout.display = "" if state.final_recommendations else "none"
+        self.arrange()
+        self.sentences.value = sentences_html(state)
 
 # %% ../../nbs/92_recommend.ipynb #e11
 def app(corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
