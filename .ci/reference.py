@@ -28,7 +28,7 @@ class Page(NamedTuple):
     title: str
     subtitle: str
     intro: str
-    names: tuple[str, ...]  # `module:name`, for a class with the methods that are meant; `*`: all of them
+    names: tuple[str, ...]  # `module:name`, for a class with the methods that are meant; `*`: all, `* but`: all others
 
 
 PAGES = {
@@ -40,7 +40,7 @@ PAGES = {
         "them at work.",
         (
             "recommender:load",
-            "recommender:Recommender recommend arecommend stream astream astream_from",
+            "recommender:Recommender * but search similar ask aask astream_ask parse",
             "recommender:Recommendations *",
             "schema:Recommendation",
             "pipeline:AgentEvent",
@@ -233,7 +233,9 @@ def methods(value: type, chosen: str = "*") -> dict[str, Any]:
         if not name.startswith("_") and ours and not any(name in vars(base) for base in others):
             reached = property(function) if isinstance(member, property) or hasattr(member, "func") else function
             found[name] = reached
-    return found if chosen == "*" else {name: found[name] for name in chosen.split()}
+    found = dict(sorted(found.items(), key=lambda each: (each[0][1:], 1) if each[0][1:] in found else (each[0], 0)))
+    but, named = chosen.startswith("* but "), set(chosen.split())
+    return found if chosen == "*" else {name: each for name, each in found.items() if (name in named) != but}
 
 
 def described(name: str, value: Any, anchor: str, level: int, chosen: str = "") -> list[str]:

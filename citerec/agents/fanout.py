@@ -41,6 +41,7 @@ class Aggregated:
         "How many retrievers found it."
         return len(self.ranks)
 
+# %% ../../nbs/55a_fanout.ipynb #c005b
 def normalised(scores: Sequence[float],
                ) -> list[float]:  # 0 to 1
     "Scores, stretched from 0 to 1; equal ones, and a single one, become 1."

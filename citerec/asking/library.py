@@ -361,7 +361,7 @@ class _Adding(_Asked):
             ) -> AddReport:
         "Add PDFs; the report names the files that cannot be read, and the others are added."
         files = list[AddedFile]()
-        for path in tqdm(_pdfs(paths), desc="library", unit="file", disable=not progress):
+        for path in tqdm(_pdfs(paths), desc="library", unit=" files", disable=not progress):
             try: files.append(self._added(path, progress))
             except CiterecError as e: files.append(AddedFile(path, "refused", note=str(e)))
             except Exception as e:  # a hostile file may cause any error; the other files are still added

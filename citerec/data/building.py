@@ -53,7 +53,7 @@ def _take_papers(store: Store, source: Source, model: str, progress: bool) -> No
     missing = (of_kind(p, source.text_kind) for p in itertools.islice(source.papers(), len(store), None))
     new = (p.model_copy(update={"chunk_texts": cut_all(p.chunk_texts, model)}) if p.chunk_texts else p
            for p in missing)
-    for batch in batches(tqdm(new, desc="papers", unit="paper", initial=len(store), disable=not progress)):
+    for batch in batches(tqdm(new, desc="papers", unit=" papers", initial=len(store), disable=not progress)):
         with store.batch(): store.add_papers(batch)
 
 # %% ../../nbs/40_building.ipynb #a006
@@ -73,9 +73,9 @@ def _take_citations(store: Store, source: Source, progress: bool) -> None:
     known = set(store.ids())
     listed = (CitationEdge(source_id=paper, target_id=cited)
               for paper, references in store.references() for cited in references if cited != paper)
-    edges = tqdm(itertools.chain(listed, source.edges()), desc="citations", unit="edge", disable=not progress)
+    edges = tqdm(itertools.chain(listed, source.edges()), desc="citations", unit=" citations", disable=not progress)
     outside = _add_edges(store, edges, known)
-    for contexts in batches(tqdm(source.contexts(), desc="contexts", unit="context", disable=not progress)):
+    for contexts in batches(tqdm(source.contexts(), desc="citing sentences", unit=" sentences", disable=not progress)):
         with store.batch(): store.add_contexts([c for c in contexts if c.cited_id in known])
     with store.batch():
         store.count_citations()

@@ -15,8 +15,10 @@ import logging
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Self, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
@@ -46,6 +48,7 @@ from citerec.data.building import (
     working_in,
     write_manifest,
 )
+from .charts import bars_html, columns_html, doubling
 from .contexts import ContextIndex, without_markers
 from .embedding import Embedder, RememberingEmbedder, read_vectors, ready_vectors
 from .graph import Graph
@@ -416,8 +419,27 @@ def _facts(corpus: _Texts) -> dict[str, str]:
              "fetched": corpus.manifest["fetched"]}
     return facts | ({"notes": " ".join(corpus.notes)} if corpus.notes else {})
 
+# %% ../../nbs/41_corpus.ipynb #d002c
+_TOP = 6  # papers and topics that are named
+_TITLE = 60  # characters of a title
+
+def _charts(corpus: _Lookup) -> str:
+    "What a corpus holds, as small charts."
+    columns, drawn = corpus.columns, list[str]()
+    years = Counter(int(year) for year in columns.years if year)
+    span = range(min(years), max(years) + 1) if years else ()
+    drawn.append(columns_html("papers a year", {f"{year}": years[year] for year in span}))
+    cited = corpus.graph.citation_counts()
+    drawn.append(columns_html("papers by citations from this corpus", doubling([int(n) for n in cited])))
+    leading = [int(row) for row in np.argsort(-cited, kind="stable")[:_TOP] if cited[row]]
+    titles = {paper_id: brief[0] for paper_id, brief in corpus.briefs([corpus.ids[row] for row in leading]).items()}
+    drawn.append(bars_html("most cited here", [(shorten(titles[corpus.ids[row]], _TITLE, placeholder=" …"),
+                                               int(cited[row])) for row in leading]))
+    topics = Counter(concept for concepts in columns.concepts for concept in concepts)
+    return "".join([*drawn, bars_html("most frequent topics", topics.most_common(_TOP))])
+
 # %% ../../nbs/41_corpus.ipynb #d003
-class _Drawing(_Texts):
+class _Drawing(_Lookup):
     "How a corpus shows itself."
     def __len__(self) -> int: return len(self.ids)
 
@@ -430,10 +452,13 @@ class _Drawing(_Texts):
         left = "style='text-align:left'"
         lines = "".join(f"<tr><th {left}>{name}</th><td {left}>{html.escape(fact)}</td></tr>"
                         for name, fact in _facts(self).items())
-        return f"<table><caption {left}>Corpus <b>{html.escape(self.folder.name)}</b></caption>{lines}</table>"
+        charts = ""
+        with contextlib.suppress(Exception): charts = _charts(self)
+        name = html.escape(self.folder.name)
+        return f"<table><caption {left}>Corpus <b>{name}</b></caption>{lines}</table><div>{charts}</div>"
 
 # %% ../../nbs/41_corpus.ipynb #k001b
-class _Opening(_Lookup, _Sentences, _TextSearch, _Drawing):
+class _Opening(_Sentences, _TextSearch, _Drawing):
     "How a corpus is opened, checked and closed."
     @classmethod
     def open(cls,

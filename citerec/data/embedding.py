@@ -142,7 +142,7 @@ class Embedder(_Loaded):
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         order = np.argsort([-len(t) for t in texts], kind="stable")  # longest first: progress only gets faster
         size = self.batch_size * (OWN_BATCHES if isinstance(self.model, BertEncoder) else 1)
-        with tqdm(total=len(texts), desc="embedding", unit="text", disable=not progress) as bar:
+        with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
             for start in range(0, len(texts), size):
                 rows = order[start : start + size]
                 out[rows] = self._encode([texts[i] for i in rows])
@@ -226,7 +226,7 @@ def write_vectors(folder: Path,  # the corpus' folder `vectors/`
                   progress: bool = False,  # show a progress bar
                   ) -> None:
     "Write the vectors of a corpus part by part; parts that are there already are kept."
-    with tqdm(total=len(ids), desc="vectors", unit="paper", disable=not progress) as bar:
+    with tqdm(total=len(ids), desc="vectors", unit=" papers", disable=not progress) as bar:
         for start in range(0, len(ids), PART):
             part = ids[start : start + PART]
             if not _is_done(folder, start, part):

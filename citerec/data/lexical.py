@@ -129,7 +129,7 @@ class LexicalIndex(_Scores):
               total: int | None = None,  # texts there are, for the progress bar; None: unknown
               ) -> None:
         "Build the index on disk, whole or not at all."
-        documents, numbers = _numbered(tqdm(texts, desc="words", unit="paper", total=total, disable=not progress))
+        documents, numbers = _numbered(tqdm(texts, desc="words", unit=" papers", total=total, disable=not progress))
         with whole_folder(folder) as part: _write_index(part, documents, numbers, b)
 
     def search(self,

@@ -24,6 +24,7 @@ def _session(file: Path) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads sleep: others need cores
     return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
+# %% ../../nbs/32a_onnx_encoder.ipynb #c004b
 class OnnxEncoder:
     "An encoder from `model.onnx` and `tokenizer.json`."
     def __init__(self,

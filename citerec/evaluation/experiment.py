@@ -277,7 +277,8 @@ def answer(system: System,
     with RunFile(Path(run_file), name, made) if run_file else contextlib.nullcontext() as kept:
         run = kept.begin([q.query_id for q in queries], k) if kept else {}
         notes = kept.notes if kept else Counter[str]()
-        for query in tqdm([q for q in queries if q.query_id not in run], desc=name, unit="query", disable=not progress):
+        left = [q for q in queries if q.query_id not in run]
+        for query in tqdm(left, desc=name, unit=" queries", disable=not progress):
             begun = time.perf_counter()
             run[query.query_id] = _answer_one(system, name, query, k, notes)
             seconds.append(time.perf_counter() - begun)

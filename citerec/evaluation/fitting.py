@@ -250,7 +250,7 @@ def make_blocks(corpus: Corpus,
                 ) -> Iterator[Block]:
     "Gather the evidence of queries, each with its citing document hidden. A text that agent 1 refuses is left out."
     gathering = Gathering(corpus)
-    for query in tqdm(queries, desc="signals", unit="query", disable=not progress):
+    for query in tqdm(queries, desc="signals", unit=" queries", disable=not progress):
         try: state = gathering(query.text, filter_of(query).model_copy(update={"again": bool(query.known)}))
         except InputError: continue
         assert state.evidence is not None
@@ -267,7 +267,7 @@ def off_topic_blocks(corpus: Corpus,
                      ) -> Iterator[Block]:
     "Gather the evidence of texts that nothing in the corpus fits."
     gathering = Gathering(corpus)
-    for text in tqdm(texts, desc="off-topic texts", unit="text", disable=not progress):
+    for text in tqdm(texts, desc="off-topic texts", unit=" texts", disable=not progress):
         try: state = gathering(text, SearchFilter())
         except InputError: continue
         assert state.evidence is not None

@@ -175,7 +175,7 @@ class CrossrefSource(_LookUp):
     def papers(self) -> Iterator[Paper]:
         "The papers in the order of their DOIs; unknown DOIs are in `missing`. Raises `ServiceError`."
         self.missing = []
-        for doi in tqdm(self.dois, desc="Crossref", unit="DOI", disable=not self._progress):
+        for doi in tqdm(self.dois, desc="Crossref", unit=" DOIs", disable=not self._progress):
             if paper := self.look_up(doi): yield paper
             else: self.missing.append(doi)
 

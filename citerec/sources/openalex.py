@@ -417,7 +417,7 @@ def _listing(openalex: OpenAlex, selection: Selection, progress: bool) -> Iterat
     left = selection.max_works
     pages = openalex.pages(selection.path, selection.max_works)
     total = -(-selection.max_works // _PER_PAGE)
-    for page in tqdm(pages, desc="OpenAlex", unit="page", total=total, disable=not progress):
+    for page in tqdm(pages, desc="OpenAlex", unit=" pages", total=total, disable=not progress):
         works = _read(page)[:left]
         left -= len(works)
         yield _Fetched("listed", page, works)

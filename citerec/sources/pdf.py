@@ -433,7 +433,7 @@ def read_document(path: str | Path,  # of a PDF file
     with _opened(path) as document:
         with _PDFIUM:
             count, said = len(document), [mended(document.get_metadata_value(key)).strip() for key in _SAID]
-        numbers = tqdm(range(count), desc=path.name, unit="page", disable=not progress)
+        numbers = tqdm(range(count), desc=path.name, unit=" pages", disable=not progress)
         read = [_read_page(document, n) for n in numbers]
     apart = _margins([lines for lines, *_ in read], [height for *_, height, _ in read])
     pages = tuple(PdfPage(n + 1, tuple(line for i, line in enumerate(lines) if i not in margin),

@@ -277,7 +277,7 @@ class _Advising(_Reading):
         if gaps: places += self.gaps()
         places.sort(key=lambda p: sentence_at(self.manuscript, p).index)
         out = []
-        for place in tqdm(places, desc="places", unit="place", disable=not progress):
+        for place in tqdm(places, desc="places", unit=" places", disable=not progress):
             sentence = sentence_at(self.manuscript, place)
             line = self.manuscript.line_column(place.span if isinstance(place, Slot) else sentence.span)[0]
             try: found = self.recommend(place, k)
