@@ -138,6 +138,7 @@ def page(folder):
         page.get_by_role("button", name="Recommend", exact=True).wait_for(timeout=LIMIT)
         started += psutil.Process().children(recursive=True)
         yield page
+        picture(page, "end")
 
 
 def view(page: Page, name: str) -> None:
