@@ -106,11 +106,11 @@ def servers() -> list:
 @contextmanager
 def nothing_left():
     """The processes that are put into the list have ended afterwards."""
-    started = []
+    started, before = [], servers()
     try:
         yield started
     finally:
-        _, alive = psutil.wait_procs(set(started), timeout=60)
+        _, alive = psutil.wait_procs(set(started) - set(before), timeout=60)
         for process in alive:
             process.kill()
     assert not alive, alive
@@ -210,7 +210,7 @@ def test_ask(page, folder):
         expect(earlier.locator("option")).to_have_count(2, timeout=LIMIT)
     press(page, "★★★★")
     picture(page, "ask")
-    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d", earlier.locator("option").nth(1).inner_text())
+    assert re.search(r"\d{4}-\d\d-\d\d\s\d\d:\d\d", earlier.locator("option").nth(1).inner_text())
     press(page, "The corpus")
     expect(page.get_by_role("button", name="Delete", exact=True).locator("visible=true")).to_have_count(0)
     write(page, "Ask: How does", "How does the Transformer relate positions?")
