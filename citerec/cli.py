@@ -170,6 +170,7 @@ def _evaluate_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_evaluate)
     return parser
 
+# %% ../nbs/99_cli.ipynb #p12z
 def _queries_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec queries`."
     parser = commands.add_parser(
@@ -460,6 +461,7 @@ def _save_plot(compared: "Experiment", path: Path) -> None:
         raise InputError(f"{path} cannot be drawn ({e}).",
                          "Name a .png, .svg or .pdf in a folder that exists.") from None
 
+# %% ../nbs/99_cli.ipynb #y10z
 def _evaluate(args: argparse.Namespace) -> int:
     "Measure systems on a query set."
     from citerec.data.sample import open_corpus

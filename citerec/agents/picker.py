@@ -41,6 +41,7 @@ def _fenced(name: str, text: str) -> str:
     shown = text if len(text) <= _ABSTRACT else f"{text[:_ABSTRACT].rstrip()}…"
     return f"\n{quoted({name: shown})}" if gives_orders(text) else shown
 
+# %% ../../nbs/57a_picker.ipynb #c005y
 def candidate_list(papers: Sequence[tuple[str, str]],  # title and abstract of each
                    ) -> str:
     "Papers as a numbered list; one without a title is left out."
@@ -85,6 +86,7 @@ class Pick:
     flags: tuple[str, ...] = ()  # the parts of its answer that were rejected, and why
     problem: str = ""  # the reason why no model has chosen
 
+# %% ../../nbs/57a_picker.ipynb #c011y
 def _as_pick(title: str, reasoning: str, titles: Sequence[str]) -> Pick:
     "The choice in a model's answer: always a paper of the list."
     place, flags = place_of(title, titles), list[str]()

@@ -145,6 +145,7 @@ def recommender_of(corpus: str | None,  # folder; None: as in the settings
     "Open a corpus once per kernel, when it is first needed; once more for other choices."
     with _OPENING: return _opened(corpus, tuple(sorted((k, v) for k, v in choices.items() if v is not None)))
 
+# %% ../../nbs/91_parts.ipynb #w018yy
 def reopen() -> None:
     "Open every corpus anew when it is next needed, as after an update."
     with _OPENING: _opened.cache_clear()
@@ -163,6 +164,7 @@ def button_of(label: str, hint: str, do: Callable[[], Any], style: str = "") -> 
     made.on_click(lambda _: do())
     return made
 
+# %% ../../nbs/91_parts.ipynb #w018yyy
 _SOON = .05  # seconds after Enter in which the browser has sent what was written last
 
 def on_enter(field: widgets.Text, do: Callable[[], Any]) -> None:

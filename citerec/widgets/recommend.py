@@ -121,6 +121,7 @@ def opened(fields: _Fields) -> "Recommender":
     return recommender_of(folder_of(fields.corpus.value), preset=preset, llm_model=fields.model.value.strip() or None,
                           reranker=CROSS_ENCODER if fields.reranker.value else None)
 
+# %% ../../nbs/92_recommend.ipynb #e06ty
 def without_cited(limits: dict[str, Any],
                   cited: str,  # a .bib, .ris or .json file; "": none
                   recommender: "Recommender",
@@ -145,6 +146,7 @@ def _text_field() -> widgets.Textarea:
     field.add_class("citerec-text")
     return field
 
+# %% ../../nbs/92_recommend.ipynb #e12y
 def _examples(field: widgets.Textarea) -> widgets.HBox:
     "Buttons that put an example into a field."
     def button(label: str, text: str) -> widgets.Button:
