@@ -1,6 +1,6 @@
 """Builds the docs site from the notebooks: with Quarto where it is installed, else with smalldocs.
 
-Usage: python .ci/build_docs.py [folder]
+Usage: python .ci/build_docs.py [folder [quarto|smalldocs]]
 """
 
 import ast
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import nbdev.serve
+import reference
 import yaml
 from execnb.nbio import mk_cell
 from nbdev.config import get_config
@@ -97,24 +98,72 @@ def mend_code_links(site: Path, public: str) -> None:
         (site / name).write_text(pattern.sub(to_place, text), encoding="utf-8")
 
 
-def main(folder: Path) -> None:
-    """Let nbdev process the notebooks, render them, and put the site in its place."""
+def fold_code(processed: Path) -> None:
+    """Let readers fold the code: that of the results is folded at first, that of tour and guides is open."""
+    folds = {"88_results": "true", "design": "true"} | dict.fromkeys(["tour", "index"], "show")
+    for notebook in processed.glob("*.ipynb"):
+        fold = folds.get(notebook.stem, "show" if notebook.stem.startswith("guide_") else "")
+        nb = json.loads(notebook.read_text(encoding="utf-8"))
+        for cell in nb["cells"] if fold else ():
+            if cell["cell_type"] == "code" and "echo: false" not in (source := "".join(cell["source"])):
+                cell["source"] = f"#| code-fold: {fold}\n{source}"
+        if fold:
+            notebook.write_text(json.dumps(nb), encoding="utf-8")
+
+
+def add_version(config_file: Path, version: str, address: str) -> None:
+    """Name the version at the foot of every page, and the repository at its head."""
+    config = yaml.safe_load(config_file.read_text(encoding="utf-8"))
+    version_link = f"[citerec {version}]({address}/releases)"
+    config["website"]["page-footer"] = {"left": version_link, "right": "Apache-2.0", "border": True}
+    config["website"]["navbar"]["right"] = [{"icon": "github", "text": "GitHub", "href": address}]
+    config_file.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+WEIGHTS = dict(guide_=3, tour=3, index=2, reference_=2, results=2, design=2, privacy=2, modules_=0.5)  # others: 1
+
+
+def improve_search(site: Path) -> None:
+    """Say how much each page matters to a reader, and let the site search by words instead of by letters."""
+    index = json.loads((site / "search.json").read_text(encoding="utf-8"))
+    for part in index:
+        part["weight"] = next((w for name, w in WEIGHTS.items() if part["href"].startswith(name)), 1)
+    (site / "search.json").write_text(json.dumps(index, ensure_ascii=False), encoding="utf-8")
+    for script in site.rglob("fuse.min.js"):  # both builders search with it
+        shutil.copy(ROOT / ".ci" / "search.js", script)
+
+
+def mend_edit_links(site: Path, address: str) -> None:
+    """Lead "Edit this page" to what a page is made from: a generated page to the script that writes it."""
+    for path in [*site.glob("reference_*.html"), *site.glob("modules_*.html")]:
+        text = path.read_text(encoding="utf-8")
+        pattern = rf"{re.escape(address)}/(edit|blob)/main/nbs/\w+\.qmd"
+        path.write_text(re.sub(pattern, rf"{address}/\1/main/.ci/reference.py", text), encoding="utf-8")
+
+
+def main(folder: Path, builder: str) -> None:
+    """Let nbdev process the notebooks, add the reference, render all, and put the site in its place."""
     config = get_config(path=ROOT)
     refresh_quarto_yml()
-    sys.path.insert(0, str(ROOT))  # the package that stands here
     nbdev.serve.FilterDefaults = Processors
     processed = nbdev.serve.proc_nbs(n_workers=0, force=True)
     site = processed / config.doc_path.name
-    if quarto := shutil.which("quarto"):
-        subprocess.run([quarto, "render", processed, "--no-cache"], check=True)
+    reference.write(processed)
+    fold_code(processed)
+    add_version(processed / "_quarto.yml", config.version, config.git_url)
+    if builder == "quarto":
+        subprocess.run(["quarto", "render", processed, "--no-cache"], check=True)
     else:
         subprocess.run([Path(sys.executable).with_name("smalldocs"), "render", processed], check=True)
         rename_pages(site, processed)
     mend_code_links(site, f"{config.doc_host}{config.doc_baseurl}/")
+    mend_edit_links(site, config.git_url)
+    improve_search(site)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.move(site, folder)
     print(f"{len([*folder.rglob('*.html')])} pages in {folder}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "_docs")
+    given = dict(enumerate(sys.argv))
+    main(Path(given.get(1, ROOT / "_docs")), given.get(2, "quarto" if shutil.which("quarto") else "smalldocs"))

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from citerec.terminal import (
-    SAMPLE, Commands, is_watched, model_chosen, model_options, preset_option, print_json, print_remark,
-    progress_options, show_progress, typed_text,
+    SAMPLE, Commands, check_form, form_options, is_watched, limit_options, limits_typed, model_chosen, model_options,
+    preset_option, print_found, print_json, print_remark, progress_options, show_progress, typed_text,
 )
 
 if TYPE_CHECKING:
@@ -21,26 +21,6 @@ if TYPE_CHECKING:
     from citerec.asking.library import Library
     from citerec.settings import Settings
 
-
-# %% ../nbs/98_asking_commands.ipynb #s011
-_LIMITS: dict[str, dict[str, Any]] = {  # option -> arguments of the parser; the destination is a limit of `search`
-    "--year-min": {"type": int, "metavar": "YEAR", "help": "only papers of this year and later"},
-    "--year-max": {"type": int, "metavar": "YEAR", "help": "only papers of this year and earlier"},
-    "--min-citations": {"type": int, "metavar": "N", "help": "only papers with so many citations or more"},
-    "--author": {"dest": "authors", "action": "append", "metavar": "NAME",
-                 "help": "only papers by this author; given several times, by all of them"},
-    "--title-word": {"dest": "title_words", "action": "append", "metavar": "WORD",
-                     "help": "only papers with this word in the title; may be given several times"},
-    "--venue": {"dest": "venues", "action": "append", "metavar": "NAME",
-                "help": "only papers of this conference or journal; given several times, of one of them"},
-    "--language": {"metavar": "CODE", "help": "only papers written in this language: en, de …"},
-    "--concept": {"dest": "concepts", "action": "append", "metavar": "NAME",
-                  "help": "only papers on this topic; given several times, on one of them"},
-    "--exclude": {"dest": "exclude_ids", "action": "append", "metavar": "ID",
-                  "help": "never this paper: its id, DOI, arXiv id or link; may be given several times"},
-    "--within": {"dest": "within_ids", "action": "append", "metavar": "ID",
-                 "help": "only these papers, named in the same ways"},
-}
 
 # %% ../nbs/98_asking_commands.ipynb #s012
 def _search_options(commands: Commands) -> argparse.ArgumentParser:
@@ -53,14 +33,14 @@ def _search_options(commands: Commands) -> argparse.ArgumentParser:
     option("text", nargs="*", metavar="QUERY", help="a topic, limits, or the id, link or title of a paper")
     option("--file", metavar="FILE", help="read the query from a file; - is the standard input")
     option("--corpus", metavar="FOLDER", help=f"corpus to search ({SAMPLE})")
-    option("--k", type=int, metavar="N", help="number of results, 1 to 100 (default: 10)")
+    option("-k", "--k", type=int, metavar="N", help="number of results, 1 to 100 (default: 10)")
     option("--num-queries", type=int, metavar="N", help="further wordings that are searched, 0 to 10 (default: 3)")
-    for name, described in _LIMITS.items(): option(name, **described)
+    limit_options(parser)
     option("--parse", action="store_true", help="print how the query is read, without a search")
     option("--as-it-is", action="store_true", help="search for all words; read no limits from them")
     preset_option(parser)
     model_options(parser)
-    option("--json", action="store_true", help="print JSON")
+    form_options(parser)
     progress_options(parser, "say beside the result what is done")
     parser.set_defaults(run=_search)
     return parser
@@ -68,7 +48,7 @@ def _search_options(commands: Commands) -> argparse.ArgumentParser:
 # %% ../nbs/98_asking_commands.ipynb #s013
 def _print_parsed(args: argparse.Namespace, parsed: Any) -> int:
     "Print how a query is read, without a search."
-    if args.json: print_json(parsed.model_dump(mode="json"))
+    if args.format == "json": print_json(parsed.model_dump(mode="json"))
     else:
         from citerec.asking.search import limits_in_words
         from citerec.llm.quoting import one_line
@@ -81,15 +61,18 @@ def _print_parsed(args: argparse.Namespace, parsed: Any) -> int:
 def _search(args: argparse.Namespace) -> int:
     "Print what a search finds."
     text = typed_text(args)
+    check_form(args.format)
     show_progress(args, f"opening the corpus{f' {args.corpus}' if args.corpus else ''} …")
+    from citerec.asking.search import _as_recommendation
+    from citerec.recommendations import table_of
     from citerec.recommender import load
     recommender = load(args.corpus, args.preset, **model_chosen(args))
     if args.parse: return _print_parsed(args, recommender.parse(text))
-    places = {described.get("dest") or name.removeprefix("--").replace("-", "_") for name, described in _LIMITS.items()}
-    limits = {name: getattr(args, name) for name in places if getattr(args, name) is not None}
-    found = recommender.search(text, args.k, parse=not args.as_it_is, num_queries=args.num_queries, **limits)
-    if args.json: print_json(found.to_dict())
-    else: print(found)
+    found = recommender.search(text, args.k, parse=not args.as_it_is, num_queries=args.num_queries,
+                               **limits_typed(args))
+    said = print_found(args, found, lambda: [result.paper for result in found],
+                       lambda: table_of([_as_recommendation(result) for result in found]))
+    for note in said: print_remark(note)
     return 0 if len(found) or not found.parsed.is_relevant else 1
 
 # %% ../nbs/98_asking_commands.ipynb #l002
@@ -160,6 +143,7 @@ def _check_library(settings: "Settings") -> None:
     if not (path := library_path(None, settings)).exists():
         raise InputError(f"There is no library at {path}.", "Make one: citerec library add FILE.pdf")
 
+# %% ../nbs/98_asking_commands.ipynb #l004z
 def _library(args: argparse.Namespace) -> int:
     "Run `citerec library`."
     from citerec.asking.library import Library
@@ -190,10 +174,9 @@ def _ask_options(commands: Commands) -> argparse.ArgumentParser:
     option("--library-file", metavar="FILE",
            help="their library (default: what CITEREC_LIBRARY names, else in the data folder)")
     option("--paper", action="append", metavar="ID", help="look in this paper of the library only; may be repeated")
-    option("--k", type=int, default=5, metavar="N", help="papers or passages behind the answer, 1 to 50 (default: 5)")
-    option("--year-min", type=int, metavar="YEAR", help="only papers of this year and later")
-    option("--year-max", type=int, metavar="YEAR", help="only papers of this year and earlier")
-    option("--min-citations", type=int, metavar="N", help="only papers with so many citations or more")
+    option("-k", "--k", type=int, default=5, metavar="N",
+           help="papers or passages behind the answer, 1 to 50 (default: 5)")
+    limit_options(parser)
     preset_option(parser)
     model_options(parser)
     option("--json", action="store_true", help="print JSON, all at once")
@@ -207,13 +190,13 @@ def _parts_of(args: argparse.Namespace, question: str, stack: contextlib.ExitSta
     "The parts of the answer, and the answer at the end; the stack closes what is opened."
     from citerec.errors import InputError
     from citerec.running import each_of
-    limits = {"year_min": args.year_min, "year_max": args.year_max, "min_citations": args.min_citations}
+    limits = limits_typed(args)
     if not (args.library or args.library_file):
         if args.paper: raise InputError("--paper needs a library.", "Add --library.")
         from citerec.recommender import load
         recommender = load(args.corpus, args.preset, **model_chosen(args))
         return each_of(lambda: recommender.astream_ask(question, args.k, **limits))
-    if args.corpus or any(value is not None for value in limits.values()):
+    if args.corpus or limits:
         raise InputError("A library has no corpus and no limits.", "Leave them out, or leave out --library.")
     from citerec.asking.library import Library
     from citerec.settings import load_settings

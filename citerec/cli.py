@@ -25,17 +25,23 @@ from urllib.parse import unquote
 from . import __version__
 from .asking_commands import add_commands as add_asking
 from .data.catalogue import CHOICES, SOURCES
+from .embedding_commands import add_commands as add_embedding
 from .optimising_commands import add_commands as add_optimising
 from .server import add_commands as add_serving
 from citerec.terminal import (
     SAMPLE,
     Commands,
     Parser,
+    check_form,
     cost_words,
+    form_options,
     is_watched,
+    limit_options,
+    limits_typed,
     model_chosen,
     model_options,
     preset_option,
+    print_found,
     print_json,
     print_remark,
     progress_options,
@@ -44,8 +50,12 @@ from citerec.terminal import (
 )
 
 if TYPE_CHECKING:
+    from citerec.data.corpus import Corpus
+    from citerec.evaluation.benchmark import System
+    from citerec.evaluation.experiment import Experiment
     from citerec.recommender import Recommendations
     from citerec.schema import EvalSample
+    from citerec.settings import Settings
 
 # %% ../nbs/99_cli.ipynb #p06
 def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
@@ -57,26 +67,16 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
     option("text", nargs="*", metavar="TEXT", help="a sentence, a paragraph or a section")
     option("--file", metavar="FILE", help="read the text from a file; - is the standard input")
     option("--corpus", metavar="FOLDER", help=f"corpus to search ({SAMPLE})")
-    option("--k", type=int, metavar="N", help="number of recommendations, 1 to 100 (default: 10)")
-    option("--year-min", type=int, metavar="YEAR", help="only papers of this year and later")
-    option("--year-max", type=int, metavar="YEAR", help="only papers of this year and earlier")
-    option("--min-citations", type=int, metavar="N", help="only papers with so many citations or more")
-    option("--concept", action="append", metavar="NAME",
-           help="only papers on this topic; given several times, on one of them")
-    option("--exclude", action="append", metavar="ID",
-           help="never this paper: its id, DOI, arXiv id or link; may be given several times")
-    option("--within", action="append", metavar="ID", help="only these papers, named in the same ways")
-    option("--known", action="append", metavar="ID",
+    option("-k", "--k", type=int, metavar="N", help="number of recommendations, 1 to 100 (default: 10)")
+    limit_options(parser)
+    option("--known", dest="known_ids", action="append", metavar="ID",
            help="a paper that your draft cites already: what goes with it comes first; may be given several times")
     option("--pick", action="store_true", default=None,
            help="choose one paper for the first [CITATION]; without a language model, the first one")
     option("--min-confidence", type=float, metavar="P", help="only papers with this confidence or more, 0 to 1")
     preset_option(parser)
     model_options(parser)
-    option("--json", action="store_true", help="print JSON")
-    option("--format", metavar="FORM",
-           help="print a bibliography: bibtex, ris, csl, markdown, or in a style: apa, ieee, acl, chicago, nature, "
-                "harvard, a .csl file")
+    form_options(parser)
     parser.set_defaults(run=_recommend)
     return parser
 
@@ -159,7 +159,9 @@ def _evaluate_options(commands: Commands) -> argparse.ArgumentParser:
            help="keep the answers as a TREC run file, and what made them in a .json beside it; "
                 "several systems get NAME.FILE each")
     option("--system", action="append", metavar="NAME",
-           help="pipeline (the default), ranker, expansion, rrf, dense, bm25 …; may be given several times")
+           help="pipeline (the default), picker, ranker, expansion, rrf, dense, bm25, fanout …, or embedding:MODEL, or "
+                "embeddings for all that `citerec embed` has made; may be given several times")
+    option("--plot", metavar="FILE", help="draw bars with intervals and recall by depth, as .png, .svg or .pdf")
     option("--without-known", action="store_true",
            help="keep from the systems what the document of a query already cites (the field known)")
     option("--within", choices=["known", "library"],
@@ -168,6 +170,7 @@ def _evaluate_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_evaluate)
     return parser
 
+# %% ../nbs/99_cli.ipynb #p12z
 def _queries_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec queries`."
     parser = commands.add_parser(
@@ -180,9 +183,11 @@ def _queries_options(commands: Commands) -> argparse.ArgumentParser:
     option("--n", type=int, default=300, metavar="N", help="so many queries of each kind at most (default: 300)")
     option("--min-references", type=int, default=5, metavar="N",
            help="only abstracts of papers that cite so many papers of the corpus or more (default: 5)")
-    option("--kind", choices=["abstracts", "sentences", "both", "markers"], default="abstracts",
+    option("--kind", choices=["abstracts", "sentences", "both", "markers", "votes"],
+           default="abstracts",
            help="abstracts and what they cite, citing sentences and what they cite, both, or markers: citing sentences "
-                "with all papers that the marker cites (default: abstracts)")
+                "with all papers that the marker cites, or votes: texts and the papers that you voted for "
+                "(default: abstracts)")
     parser.set_defaults(run=_queries)
     return parser
 
@@ -211,7 +216,7 @@ def _runs_options(commands: Commands) -> argparse.ArgumentParser:
     option("--corpus", metavar="FOLDER", help="the corpus of the run (default: where it was)")
     preset_option(parser)
     model_options(parser)
-    option("--json", action="store_true", help="print JSON")
+    form_options(parser)
     parser.set_defaults(run=_runs)
     return parser
 
@@ -230,9 +235,12 @@ def _info_options(commands: Commands) -> argparse.ArgumentParser:
 def _app_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec app`."
     parser = commands.add_parser(
-        "app", help="open the interactive notebook in JupyterLab",
+        "app", help="open the app in JupyterLab, or as a page without code",
         description=f"Opens {NOTEBOOK} of this folder in JupyterLab, and makes it where it is not there. "
-                    "Other options are passed on to JupyterLab.")
+                    "Other options are passed on to JupyterLab, or to Voilà.")
+    parser.add_argument("--page", action="store_true",
+                        help="show the app without code, by Voilà; only this machine can reach the page, "
+                             "and only with the token in its address")
     parser.set_defaults(run=_app)
     return parser
 
@@ -319,44 +327,33 @@ def make_parser() -> argparse.ArgumentParser:
         progress_options(command)
     add_asking(commands)
     add_optimising(commands)
+    add_embedding(commands)
     add_serving(commands)
     for describe in (_draft_options, _info_options, _app_options): describe(commands)
     return parser
 
 # %% ../nbs/99_cli.ipynb #x05
-def _print_bibliography(form: str, recommendations: "Recommendations") -> None:
-    "Print recommendations in a format or a style; what is said about them stands beside."
-    from citerec.sources.references import written
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", UserWarning)
-        print(written(recommendations.papers(), form), end="")
-    notes = [recommendations.state.metadata.get("coverage", ""), *(str(warning.message) for warning in said)]
-    for note in filter(None, notes): print_remark(note)
-
-# %% ../nbs/99_cli.ipynb #x05s
 def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     "Print recommendations, and say by the exit code whether there are any."
-    if args.json: print_json(recommendations.to_dict())
-    elif getattr(args, "format", None): _print_bibliography(args.format, recommendations)
-    else:
-        show_progress(args, "")
-        print(recommendations)
+    is_text = args.format in (None, "text")
+    if is_text: show_progress(args, "")
+    said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
+                       recommendations.to_text(verbose=args.verbose) if is_text else None)
+    if args.format not in (None, "text", "json"): said.insert(0, recommendations.state.metadata.get("coverage", ""))
+    for note in filter(None, said): print_remark(note)
     return 0 if len(recommendations) else 1
 
 # %% ../nbs/99_cli.ipynb #x09
 def _recommend(args: argparse.Namespace) -> int:
     "Print recommendations; report each agent as it finishes."
-    from citerec.sources.references import written
     text = typed_text(args)
-    if args.format: written([], args.format)  # a name that does not exist is refused before the work begins
+    check_form(args.format)
     show_progress(args, f"opening the corpus{f' {args.corpus}' if args.corpus else ''} …")
     from citerec.recommender import Recommendations, load
     recommender = load(args.corpus, args.preset, pick=args.pick, **model_chosen(args))
     state = None
     for event in recommender.stream(
-            text, k=args.k, year_min=args.year_min, year_max=args.year_max, min_citations=args.min_citations,
-            concepts=args.concept, exclude_ids=args.exclude, within_ids=args.within, known_ids=args.known,
-            min_confidence=args.min_confidence):
+            text, k=args.k, known_ids=args.known_ids, min_confidence=args.min_confidence, **limits_typed(args)):
         if not args.verbose: show_progress(args, f"{event.agent}: {event.seconds:.2f} s, {event.words}")
         state = event.state
     assert state, "a run ends with at least one event"
@@ -437,29 +434,54 @@ def _check(args: argparse.Namespace) -> int:
 def _run_files(path: Path | None, names: Sequence[str]) -> dict[str, Path]:
     "Where the answers of each system are kept: one file, or one a system."
     if path is None: return {}
-    return {name: path if len(names) == 1 else path.with_name(f"{name}.{path.name}") for name in names}
+    from citerec.evaluation.experiment import file_name
+    return {name: path if len(names) == 1 else path.with_name(f"{file_name(name)}.{path.name}") for name in names}
 
 # %% ../nbs/99_cli.ipynb #y10
+def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "dict[str, System]":
+    "Systems by name; one of several whose model cannot be had is left out, which a remark says."
+    from citerec.data.embeddings import embeddings_of
+    from citerec.errors import ModelError
+    from citerec.evaluation.systems import make_system
+    further = [f"embedding:{embedding.model}" for embedding in embeddings_of(corpus)] if "embeddings" in names else []
+    wanted = [one for name in names for one in (further if name == "embeddings" else [name])]
+    systems: dict[str, System] = {}
+    for name in dict.fromkeys(wanted):
+        try: systems[name] = make_system(name, corpus, settings)
+        except ModelError as e:
+            if len(wanted) == 1: raise
+            print_remark(f"{name} is left out. {e}")
+    return systems
+
+def _save_plot(compared: "Experiment", path: Path) -> None:
+    "Draw a comparison into a file; raises `InputError` for a kind of file that cannot be drawn."
+    from citerec.errors import InputError
+    try: compared.plot().savefig(path)
+    except (OSError, ValueError) as e:
+        raise InputError(f"{path} cannot be drawn ({e}).",
+                         "Name a .png, .svg or .pdf in a folder that exists.") from None
+
+# %% ../nbs/99_cli.ipynb #y10z
 def _evaluate(args: argparse.Namespace) -> int:
     "Measure systems on a query set."
     from citerec.data.sample import open_corpus
     from citerec.evaluation.benchmark import given, make_queries, read_queries
     from citerec.evaluation.experiment import criteria, experiment, learned_from
-    from citerec.evaluation.systems import make_system
     from citerec.settings import load_settings
     settings = load_settings()
     read = read_queries(args.queries) if args.queries else None
     names = list(dict.fromkeys(args.system or ["pipeline"]))
-    files = _run_files(Path(args.run_file) if args.run_file else None, names)
     with open_corpus(args.folder, settings) as corpus:
         queries = given(read or make_queries(corpus), not args.without_known, args.within)
-        systems = {name: make_system(name, corpus, settings) for name in names}
+        systems = _systems(names, corpus, settings)
+        files = _run_files(Path(args.run_file) if args.run_file else None, list(systems))
         compared = experiment(systems, queries, keep=files, allow_fitted=True, progress=is_watched(args))
         for note in compared.notes: print_remark(note)
         for name, system in systems.items():
             if seen := len(learned_from(system, queries)):
                 print_remark(f"{name} was fitted on {seen} of the citing documents of these queries; "
                         "its figures are too good.")
+    if args.plot: _save_plot(compared, Path(args.plot))
     rows = json.loads(compared.table.to_json(orient="index"))
     if args.json: print_json({"queries": len(queries), "systems": rows})
     else: print(compared, criteria(compared.table), sep="\n")
@@ -493,6 +515,7 @@ def _write_queries(path: Path, queries: "Sequence[EvalSample]") -> None:
 def _queries(args: argparse.Namespace) -> int:
     "Write an evaluation set of a corpus."
     from citerec.data.sample import open_corpus
+    from citerec.data.votes import Votes
     from citerec.errors import InputError
     from citerec.evaluation.benchmark import make_queries, marker_queries
     from citerec.evaluation.fitting import training_queries
@@ -501,12 +524,13 @@ def _queries(args: argparse.Namespace) -> int:
         abstracts = make_queries(corpus, args.n, args.min_references) if args.kind in ("abstracts", "both") else []
         sentences = training_queries(corpus, 0, args.n, 0) if args.kind in ("sentences", "both") else []
         if args.kind == "markers": sentences = marker_queries(corpus, args.n)
-    made = [*abstracts, *sentences]
-    none = f"The corpus in {args.folder} has no citing sentences."
+        votes = Votes(corpus.folder).queries(corpus.columns.row_of) if args.kind == "votes" else []
+    made = [*abstracts, *sentences, *votes]
+    none = f"The corpus in {args.folder} has no {'votes' if args.kind == 'votes' else 'citing sentences'}."
     if not made: raise InputError(none, "Make queries of its abstracts: --kind abstracts.")
     if args.kind == "both" and not sentences: print_remark(none)
     _write_queries(Path(args.out), made)
-    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences)})
+    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences), "voted text": len(votes)})
     cited = sum(len(query.relevant) for query in made)
     print(f"{args.out}: {len(made):,} queries ({kinds}) with {cited:,} citations; "
           f"measure with `citerec evaluate {args.folder} --queries {args.out}`")
@@ -607,7 +631,8 @@ def _runs(args: argparse.Namespace) -> int:
         raise InputError("No file of runs is named.", "Name one, or set CITEREC_CHECKPOINT, and runs are kept there.")
     if args.after and not args.resume:
         raise InputError("--after says where a run is continued, and no run is named.", "Name it with --resume.")
-    if not args.resume: return _list_runs(file, args.json)
+    if not args.resume: return _list_runs(file, args.format == "json")
+    check_form(args.format)
     from citerec.recommender import Recommendations, load
     place = next((run.corpus for run in runs(file) if run.run_id.startswith(args.resume)), None)
     recommender = load(args.corpus or place or None, args.preset, **model_chosen(args))
@@ -630,28 +655,43 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
-_WORDS = "# Citation recommendations\n\nRun the cell below (Shift+Enter), and choose what you want to do."
+_WORDS = "# Citation recommendations\n\nIn JupyterLab, run the cell below (Shift+Enter). Choose what you want to do."
 _CODE = "from citerec.widgets.app import app\n\napp()"
 
 def _notebook() -> str:
     "The app notebook as JSON."
     cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "id": "words", "metadata": {}, "source": _WORDS},
-        {"cell_type": "code", "id": "app", "metadata": {}, "source": _CODE, "execution_count": None, "outputs": []}]
+        {"cell_type": "markdown", "id": "words", "metadata": {}, "source": _WORDS.splitlines(True)},
+        {"cell_type": "code", "id": "app", "metadata": {}, "source": _CODE.splitlines(True),
+         "execution_count": None, "outputs": []}]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(notebook, indent=1) + "\n"
+    language = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
+                "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",
+                "pygments_lexer": "ipython3", "version": sys.version.split()[0]}
+    metadata = {"kernelspec": kernel, "language_info": language}
+    notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, indent=1, sort_keys=True) + "\n"
 
 # %% ../nbs/99_cli.ipynb #y15
+def _required(module: str, name: str, extra: str) -> None:
+    "Raise `InputError` where a package is missing that an extra of citerec brings."
+    if importlib.util.find_spec(module): return
+    from citerec.errors import InputError
+    raise InputError(f"{name} is not installed.", f'Install it with: pip install "citerec[{extra}]".')
+
 def _app(args: argparse.Namespace) -> int:
-    "Open the app notebook in JupyterLab, which takes this process over."
-    if importlib.util.find_spec("jupyterlab") is None:
-        from citerec.errors import InputError
-        raise InputError("JupyterLab is not installed.", 'Install it with: pip install "citerec[dev]".')
+    "Open the app notebook in JupyterLab or Voilà, which takes this process over."
+    if args.page: _required("voila", "Voilà", "page")
+    else: _required("jupyterlab", "JupyterLab", "dev")
     path = Path(NOTEBOOK)
     if not path.exists(): path.write_text(_notebook(), encoding="utf-8")
     # -P: Python ignores a jupyterlab.py in this folder
-    command = [sys.executable, "-P", "-m", "jupyterlab", str(path), *args.rest]
+    command = [sys.executable, "-P", "-m", "voila" if args.page else "jupyterlab", str(path)]
+    if args.page:
+        from citerec.files import shipped
+        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(shipped("page")), os.environ.get("JUPYTER_PATH", "")])
+        command += ["--Voila.ip=127.0.0.1", "--token", "--template=citerec"]
+    command += args.rest
     if os.name == "nt":
         import subprocess
         return subprocess.call(command)

@@ -53,6 +53,7 @@ _WORDS = {  # kind of a fault -> what to say of the field, with the limits that 
     **dict.fromkeys(("bool_type", "bool_parsing"), "has to be true or false"),
     **dict.fromkeys(("string_type", "string_sub_type"), "has to be text"),
     **dict.fromkeys(("list_type", "sequence_type"), "has to be a list"), "dict_type": "has to be an object",
+    "missing": "is missing", "extra_forbidden": "is not known",
     "literal_error": "has to be one of {expected}",
     "string_too_short": "is empty or too short", "string_too_long": "has more than {max_length} characters",
 }

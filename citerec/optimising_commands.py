@@ -7,8 +7,7 @@ __all__ = ['add_commands', 'examples_of']
 
 # %% ../nbs/98a_optimising_commands.ipynb #c003
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
 _MODULES = ("simple", "query_then_select", "rerank_and_select", "verify_and_select")  # as the prompts name them
 
 _EXAMPLES = 200  # 140 to learn from, 30 to choose by, 30 to judge by
-_NEGATIVES = 10  # wrong papers beside each cited one
+_LEARNED_FROM = 10  # wrong papers beside a cited one where a prompt is made
+_NEGATIVES = 29  # where it is measured: the list of the picker has room for thirty papers
 _OPTIMISERS = ("bootstrap", "mipro", "gepa")
 
 def _optimise_options(commands: Commands) -> argparse.ArgumentParser:
@@ -52,7 +52,8 @@ def _optimise_options(commands: Commands) -> argparse.ArgumentParser:
     option("--threshold", type=float, metavar="SHARE", help="weighted recall at which it stops (default: 0.75)")
     option("--examples", type=int, default=_EXAMPLES, metavar="N", help=f"citing sentences used (default: {_EXAMPLES})")
     option("--negatives", type=int, default=_NEGATIVES, metavar="N",
-           help=f"wrong papers that stand beside each cited one; more of them are harder (default: {_NEGATIVES})")
+           help=f"wrong papers beside each cited one where prompts are measured; more of them are harder (default: "
+                f"{_NEGATIVES}). Prompts are made from {_LEARNED_FROM} of them at most")
     option("--prompt-model", metavar="NAME", help="model that proposes prompts (default: the one that answers)")
     option("--budget", type=float, metavar="DOLLARS", help="US dollars that may be spent (default: 1)")
     option("--view", nargs="?", const="", metavar="RUN", help="print a run, the last one by default, and ask nothing")
@@ -71,26 +72,22 @@ def add_commands(commands: Commands,  # what `add_subparsers` gives
     for describe in _COMMANDS: describe(commands)
 
 # %% ../nbs/98a_optimising_commands.ipynb #c007
-@contextmanager
-def _ranked_by(corpus: "Corpus") -> Iterator[Callable[[str], list[str]]]:
+def _ranked_by(corpus: "Corpus") -> Callable[[str], list[str]]:
     "What ranks papers for a passage, without a language model."
-    from citerec.errors import InputError
-    from citerec.pipeline import Pipeline
-    from citerec.schema import PipelineState
+    from citerec.evaluation.systems import DEPTH, PipelineSystem
+    from citerec.schema import SearchFilter
     from citerec.settings import load_settings
-    pipeline = Pipeline(corpus, load_settings("offline"))
-    def ranking(text: str) -> list[str]:
-        try: state = pipeline.run(PipelineState(user_text=text))
-        except InputError: return []  # too few words to rank by
-        return [ranked.paper.paper_id for ranked in state.reranked_candidates]
-    yield ranking
+    system = PipelineSystem(corpus, load_settings("offline"))
+    return lambda text: [paper_id for paper_id, _ in system(text, SearchFilter(), DEPTH)]
 
 def examples_of(corpus: "Corpus",
                 n: int,  # citing sentences
                 say: Callable[[str], None],  # gets a line on what is being done
-                negatives: int = _NEGATIVES,  # wrong papers beside each cited one
+                negatives: int = _NEGATIVES,  # wrong papers beside each cited one where a prompt is measured
                 ) -> "Parts":
     "Examples of a corpus, in three parts; raises `InputError` where it has no citing sentences."
+    from dataclasses import replace
+
     from citerec.errors import InputError
     from citerec.evaluation.examples import make_examples, split_examples
     from citerec.evaluation.optimising import runs_of
@@ -100,12 +97,12 @@ def examples_of(corpus: "Corpus",
                          "Build one with them, as from arXiv, or with --source scholarcopilot.")
     say(f"making {n} examples of citing sentences …")
     finished = [run for run in runs_of(corpus.folder) if run.finished]
-    with _ranked_by(corpus) as ranking:
-        missed = finished[-1].missed if finished else ()
-        examples, skipped = make_examples(corpus, n, negatives, ranking=ranking, missed=missed)
+    missed = finished[-1].missed if finished else ()
+    examples, skipped = make_examples(corpus, n, negatives, ranking=_ranked_by(corpus), missed=missed)
     left_out = ", ".join(f"{count:,} {why}" for why, count in skipped.items() if count)
     if left_out: say(f"left out: {left_out}")
-    return Parts(*split_examples(examples))
+    train, *others = split_examples(examples)
+    return Parts([replace(e, negatives=e.negatives[:_LEARNED_FROM]) for e in train], *others)
 
 # %% ../nbs/98a_optimising_commands.ipynb #c009
 def _view(args: argparse.Namespace, corpus: "Corpus") -> int:

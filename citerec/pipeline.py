@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 import citerec.schema
@@ -179,16 +180,22 @@ def _spent(state: PipelineState, agent: str) -> dict[str, Any]:
             "cost": None if None in costs else sum(costs)}
 
 # %% ../nbs/60_pipeline.ipynb #c_words
+def _counted(state: PipelineState) -> tuple[int, int]:
+    "Candidates found by the text, and all: those of the evidence, which are weighed."
+    found, e = len(state.retrieval_candidates), state.evidence
+    if e is None or not len(e): return found, len(state.expanded_candidates or state.retrieval_candidates)
+    by_text = [by for family, by in e.found_by.items() if family != "graph"]
+    return int(np.logical_or.reduce(by_text).sum()) if by_text else found, len(e)
+
 def _words(state: PipelineState, agent: str) -> str:
     "What an agent has done, in one line."
     n, analysis = _size(state, agent), state.query_analysis
     if agent == "query" and analysis:
         return f"{analysis.citation_intent.value}: {', '.join(analysis.topic_keywords[:4]) or 'no keywords'}"
-    claims = len(analysis.sub_queries) if analysis else 0
-    weighed = len(state.evidence) if state.evidence is not None else n
-    return {"retrieval": f"{n} candidates by meaning and words{f', asked for {claims} claims' if claims > 1 else ''}",
-            "expansion": f"{n - len(state.retrieval_candidates)} more through citations",
-            "reranking": f"{weighed} candidates weighed", "grounding": f"{n} papers quoted and justified",
+    claims, (searched, weighed) = len(analysis.sub_queries) if analysis else 0, _counted(state)
+    return {"retrieval": f"{searched} candidates by meaning and words{f' of {claims} claims' if claims > 1 else ''}",
+            "expansion": f"{weighed - searched} more through citations, {weighed} in all",
+            "reranking": f"{weighed} candidates weighed", "grounding": f"the first {n} quoted and justified",
             "picking": f"{one_line(state.selected_paper.paper.title) if state.selected_paper else 'none'} chosen",
             "synthesis": f"{n} recommendations"}.get(agent, f"{n}")
 

@@ -28,7 +28,7 @@ def background_loop() -> asyncio.AbstractEventLoop:
 
 # %% ../nbs/06_running.ipynb #c005c
 T = TypeVar("T")
-_LOOK = 5.0  # seconds after which it is checked that the background thread is alive
+_LOOK = 5.0  # seconds between two checks that the background thread is alive
 
 def _next(values: "queue.SimpleQueue[tuple[T] | None]") -> tuple[T] | None:
     "The next value, in a tuple; None at the end. Raises `RuntimeError` where the background thread has ended."
@@ -55,7 +55,7 @@ def each_of(iterate: Callable[[], AsyncIterator[T]],  # makes the asynchronous i
 
 # %% ../nbs/06_running.ipynb #c007
 def _harmless(error: BaseException) -> Exception:
-    "An error as it may be raised inside an event loop."
+    "The error itself, or a `RuntimeError` in its place if it would end an event loop."
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration): return error
     return RuntimeError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
 
@@ -71,7 +71,7 @@ async def in_thread(call: Callable[[], T],
     def work() -> None:
         try: outcome = (done.set_result, call())
         except BaseException as e: outcome = (done.set_exception, _harmless(e))  # type: ignore[assignment]
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nobody waits for the outcome
             loop.call_soon_threadsafe(finish, *outcome)
     threading.Thread(target=work, daemon=True, name="citerec-agent").start()
     try: return await asyncio.wait_for(done, timeout)
@@ -85,7 +85,7 @@ async def attempt(call: Callable[[], T],
                   timeout: float,  # seconds a try
                   retries: int,  # further tries after an error that may pass
                   ) -> tuple[T, int]:  # what it returned, and how many retries it took
-    "Run a blocking call, again where its error may pass."
+    "Run a blocking call, and try it again after an error that may pass."
     for tries in range(retries + 1):
         try: return await in_thread(call, timeout), tries
         except _TRANSIENT:
@@ -95,7 +95,7 @@ async def attempt(call: Callable[[], T],
 
 # %% ../nbs/06_running.ipynb #s002
 class Slots(asyncio.Semaphore):
-    "Places for work that is done at the same time; who comes when all are taken waits in line."
+    "A limit on how many calls run at the same time; further calls wait in line."
     async def call(self,
                    call: Callable[[], T],
                    timeout: float,  # seconds, from when it begins
@@ -110,7 +110,7 @@ class Slots(asyncio.Semaphore):
         return await in_thread(work, timeout)
 
 # %% ../nbs/06_running.ipynb #c010c
-_worked_in: list[int] = []  # id of the process in which agents have run; a fork inherits it
+_worked_in: list[int] = []  # id of the process in which agents have run; a forked process has a copy of this list
 
 def refuse_fork() -> None:
     "Raise `CiterecError` in a process that was forked from one in which agents have run."

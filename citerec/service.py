@@ -156,13 +156,13 @@ def _added(library: Library, uploads: list[UploadFile]) -> dict[str, Any]:
         for path, upload in zip(paths, uploads, strict=True):
             path.parent.mkdir()
             with path.open("wb") as file: shutil.copyfileobj(upload.file, file)
-        report = library.add(paths, progress=False)
+        report = library.add(paths, progress=False).named()
     return {"files": [_outcome(file) for file in report.files]}
 
 def _outcome(file: AddedFile) -> dict[str, Any]:
-    "What became of a file; where it lay for the moment is left out."
+    "What became of a file."
     return {"filename": file.path.name, "outcome": file.outcome, "paper": file.paper and asdict(file.paper),
-            "note": file.note.replace(str(file.path), file.path.name)}
+            "note": file.note}
 
 # %% ../nbs/95a_service.ipynb #v081
 def _own(library: Library, paper_id: str) -> OwnPaper:

@@ -1,6 +1,10 @@
 """The docs site builds, none of its links is broken, and no notebook keeps what does not belong into it."""
 
+import html
 import json
+import re
+import shutil
+from difflib import SequenceMatcher
 
 import pytest
 from conftest import NOTEBOOKS, ROOT, python
@@ -8,9 +12,28 @@ from conftest import NOTEBOOKS, ROOT, python
 
 def test_site_is_whole(tmp_path):
     """Every page that the notebooks make is there, and every link inside the site leads somewhere."""
-    python(ROOT / ".ci/build_docs.py", tmp_path / "site")
-    assert len([*(tmp_path / "site").glob("*.html")]) == len(NOTEBOOKS)
+    python(ROOT / ".ci/build_docs.py", tmp_path / "site", "smalldocs")
+    pages = [page.stem for page in (tmp_path / "site").glob("*.html")]
+    assert sum(not name.startswith(("reference_", "modules_")) for name in pages) == len(NOTEBOOKS)
     python(ROOT / ".ci/check_links.py", tmp_path / "site")
+
+
+def words(page) -> list[str]:
+    """What a reader reads on a page, without the title, the code's colours and what stands around it."""
+    main = re.search(r"<main\b.*?</main>", page.read_text(encoding="utf-8"), re.DOTALL)[0]
+    main = re.sub(r"<(script|style|header|nav)\b.*?</\1>|<!--.*?-->", " ", main, flags=re.DOTALL)
+    return re.findall(r"\w+", html.unescape(re.sub(r"<[^>]+>", "", main)))
+
+
+@pytest.mark.skipif(not shutil.which("quarto"), reason="no Quarto: install it to compare the two builders")
+def test_both_builders_say_the_same(tmp_path):
+    """Quarto and the builder that needs no installation make the same pages with the same words."""
+    for builder in ("quarto", "smalldocs"):
+        python(ROOT / ".ci/build_docs.py", tmp_path / builder, builder)
+    ours, theirs = ({page.name: page for page in (tmp_path / b).glob("*.html")} for b in ("smalldocs", "quarto"))
+    assert set(ours) == set(theirs)
+    alike = {name: SequenceMatcher(None, words(ours[name]), words(theirs[name]), False).ratio() for name in ours}
+    assert not {name: round(ratio, 3) for name, ratio in alike.items() if ratio < 0.95}
 
 
 def test_broken_links_are_seen(tmp_path):

@@ -2,9 +2,12 @@
 
 import importlib
 import inspect
+import re
 
 import pytest
 from conftest import CONFIG
+
+import citerec
 
 FILES = sorted(path for path in CONFIG.lib_path.rglob("*.py") if path.name != "_modidx.py")
 PATHS = [path.relative_to(CONFIG.config_path).with_suffix("") for path in FILES]
@@ -46,3 +49,34 @@ def test_public_names_are_documented(name):
     if getattr(module, "__all__", None) and not module.__doc__:
         said.append("no docstring of the module")
     assert not said
+
+
+def unexplained(name: str, value) -> list[str]:
+    """Name the parameters of which the docstring, as `?` shows it, says nothing."""
+    made = value if inspect.isfunction(value) else value.__init__
+    is_record = inspect.isclass(value) and hasattr(value, "model_fields")
+    names = list(value.model_fields) if is_record else list(inspect.signature(made).parameters)
+    known = [n for n in names if n not in ("self", "cls", "args", "kwargs")]
+    return [f"{name}({n})" for n in known if not re.search(rf"^{n} : .+\n    \S", value.__doc__ or "", flags=re.M)]
+
+
+@pytest.mark.parametrize("name", citerec.__all__)
+def test_every_argument_is_explained(name):
+    """Of what `import citerec` gives, and of its public methods: type, default and meaning of each argument."""
+    value = getattr(citerec, name)
+    meant = {name: value}
+    if inspect.isclass(value) and not hasattr(value, "model_fields"):
+        members = {key: getattr(member, "__func__", member) for key, member in inspect.getmembers(value)}
+        meant |= {f"{name}.{key}": member for key, member in members.items()
+                  if key[0] != "_" and inspect.isfunction(member) and member.__module__.startswith("citerec.")}
+    assert not [fault for key, each in meant.items() for fault in unexplained(key, each)]
+
+
+@pytest.mark.parametrize("name", citerec.__all__)
+def test_a_wrong_call_says_what_is_wrong(name):
+    """Too many arguments are answered in the words of citerec, and not in Python's."""
+    value = getattr(citerec, name)
+    with pytest.raises(citerec.CiterecError) as said:
+        value(*range(20))
+    for raw in ("positional", "argument", "NoneType", "validation error", "pydantic"):
+        assert raw not in str(said.value)

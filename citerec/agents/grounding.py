@@ -40,10 +40,10 @@ _LINK = re.compile(r"""
     (?:[a-z]{2,12}/|(?:com|org|net|edu|gov|io|ai|dev|app|info|biz|xyz|site|online|example)\b)
 """, re.I | re.X)
 
-@lru_cache(maxsize=4096)  # a sentence is looked at as a quotation and as a reason
+@lru_cache(maxsize=4096)  # each sentence is checked twice: as a quotation and for a reason
 def quotable(sentence: str,  # of an abstract
              ) -> bool:
-    "Whether a sentence may be shown as support: it has no link, and is not meant for a language model."
+    "Whether a sentence may be quoted: it has no link and gives no orders to a language model."
     return len(sentence) <= MOST_QUOTED and not _LINK.search(sentence) and not gives_orders(sentence)
 
 # %% ../../nbs/58_grounding.ipynb #c005_sentence
@@ -66,14 +66,14 @@ Idf = Callable[[str], float]  # stem -> how rare it is
 
 def evenly(stem: str,
            ) -> float:
-    "Every word counts the same, where no corpus says which words are rare."
+    "The weight of a word without a corpus: every word counts the same."
     return 1.0
 
 def coverage(claim: str,
              present: Collection[str],  # stems of a sentence or of a paper
              idf: Idf = evenly,
              ) -> float:  # 0 to 1
-    "How much of a claim's words is present, the rarer ones counting more."
+    "The share of a claim's words that are present; rarer words count more."
     wanted = set(stems(claim))
     weight = sum(map(idf, wanted))
     return sum(idf(s) for s in wanted if s in present) / weight if weight else 0.0
@@ -96,19 +96,19 @@ _GENERAL = re.compile(r"""^(?:
         |widely\ used|ubiquitous)))""", re.I | re.X)
 
 def own_statement(sentence: str,  # of an abstract
-                  ) -> int:  # 1: it says what the paper does or finds; -1: it opens a topic; 0: neither shows
+                  ) -> int:  # 1: it says what the paper does or finds; -1: it introduces a topic; 0: neither
     "Whether a sentence speaks of its own paper."
     if _STATES.search(sentence): return 1
     return -1 if _GENERAL.match(sentence) else 0
 
 # %% ../../nbs/58_grounding.ipynb #c008e
-READ = 2  # sentences of one abstract that are embedded at most
-_CLOSE = .05  # sentences whose values differ by no more are embedded
-_OWN = .06  # what an own statement is worth, in coverage and in cosine: it decides where two are about equally near
-_WORDY = .02  # discount a word: a long sentence shares words by its length
+READ = 2  # most sentences of one abstract that are embedded
+_CLOSE = .05  # sentences whose values differ by at most this are embedded
+_OWN = .06  # added to coverage and cosine if a sentence says what its paper does; decides between similar sentences
+_WORDY = .02  # subtracted for each word, because a long sentence shares more words by chance
 
 def _by_words(claim: str, abstract: str, idf: Idf = evenly, skip: int = -1) -> list[Sentence]:
-    "The best sentence by its words, with those that come close to it."
+    "The best sentence by its words, and those with a similar value."
     def value(s: Sentence) -> float:
         return coverage(claim, s.stems, idf) / (1 + _WORDY * len(s.stems)) + _OWN * own_statement(s.text)
     valued = [(value(s), s) for s in quotable_sentences(abstract)]
@@ -121,15 +121,15 @@ def snippets(claims: Sequence[str],  # what each paper is to be cited for
              abstracts: Sequence[str],
              embedder: Embedder,
              idf: Idf = evenly,
-             skip: Sequence[int] = (),  # for each abstract where a sentence begins that is shown elsewhere; -1: none is
-             ) -> list[tuple[int, str]]:  # start and text of each abstract's best sentence; (-1, "") where it has none
+             skip: Sequence[int] = (),  # per abstract, the start of a sentence that is shown elsewhere; -1: none
+             ) -> list[tuple[int, str]]:  # start and text of each abstract's best sentence; (-1, "") if it has none
     "The sentence of each abstract that supports its claim best."
     skip = skip or [-1] * len(claims)
     close = [_by_words(claim, a, idf, at) for claim, a, at in zip(claims, abstracts, skip, strict=True)]
     unsure = [s for near in close if len(near) > 1 for s in near]
     vectors = dict(zip(unsure, embedder.embed([s.text for s in unsure]), strict=True)) if unsure else {}
     def best(claim: str, near: list[Sentence]) -> Sentence:
-        query = embedder.embed_query(claim)  # kept from when the text was searched for
+        query = embedder.embed_query(claim)  # already computed and cached when the text was searched for
         return max(near, key=lambda s: float(vectors[s] @ query) + _OWN * own_statement(s.text))
     chosen = [best(claim, near) if len(near) > 1 else next(iter(near), None)
               for claim, near in zip(claims, close, strict=True)]
@@ -137,7 +137,7 @@ def snippets(claims: Sequence[str],  # what each paper is to be cited for
 
 # %% ../../nbs/58_grounding.ipynb #c013
 class Reason(BaseModel):
-    "What a language model says of one paper."
+    "The form in which a language model judges one paper."
     fits: Literal["yes", "partly", "no"]
     reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
     sentence: Annotated[str, StringConstraints(strip_whitespace=True, max_length=700)]
@@ -148,7 +148,7 @@ _LEAST_WORDS = 3  # a shorter quotation supports nothing
 
 def locate(snippet: str,
            abstract: str,
-           ) -> tuple[int, str] | None:  # where it starts and its text as the abstract has it; None: it is not there
+           ) -> tuple[int, str] | None:  # its start, and its text in the abstract; None: the abstract does not have it
     "Find a quotation in an abstract, to the letter except for white space."
     words = snippet.split()
     if len(words) < _LEAST_WORDS: return None
@@ -305,7 +305,7 @@ _WORD = re.compile(r"[^\W_]+")
 _SPELLED = re.compile(r"(?:(?<![^\W_])[^\W_][\W_]{1,2}){3,}[^\W_](?![^\W_])")  # f r a u d
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _QUOTE = re.compile(r"[“\"«]([^”\"»]+)[”\"»]")
-_POINTS = ".,;:()'’‘“”\"«»-–—/%&+…?!"  # and other signs that prose has
+_POINTS = ".,;:()'’‘“”\"«»-–—/%&+…?!"  # signs that are usual in prose
 
 # %% ../../nbs/58_grounding.ipynb #c016n
 _NOT_SHOWN = (  # in any reason, whatever the paper says
@@ -328,9 +328,9 @@ _REQUEST = re.compile(r"""(?:(?:please|kindly|so|always|then|and|just)\s+)*(?:av
     |list|put|place)\b(?!-)""", re.I | re.X)
 
 # %% ../../nbs/58_grounding.ipynb #c016u
-_RUN = 5  # words in a row that are no accident
+_RUN = 5  # a reason that shares so many words in a row with the instructions repeats them
 _SHIPPED = " ".join(p.instructions for p in PROMPTS.values() if p.name.startswith("grounding"))
-_OURS = _WORD.findall(f"{_SHIPPED} {RULES}".lower())  # instructions, which no reader is to see
+_OURS = _WORD.findall(f"{_SHIPPED} {RULES}".lower())  # the instructions to models, which readers should not see
 
 def _runs(words: Sequence[str]) -> set[tuple[str, ...]]: return {*zip(*(words[i:] for i in range(_RUN)), strict=False)}
 
@@ -338,11 +338,11 @@ def _told(told: str) -> set[tuple[str, ...]]: return _runs(_OURS) | _runs(_WORD.
 
 # %% ../../nbs/58_grounding.ipynb #c016t
 def _terms(text: str) -> set[str]:
-    "The words of a text as they stand, and their stems; compounds with and without their hyphens."
+    "The words of a text, unchanged and as stems; compounds with and without their hyphens."
     folded = _fold(text)
     return {*stems(folded), *stems(re.sub(r"(?<=\w)[-_'’](?=\w)", "", folded)), *_WORD.findall(folded)}
 
-_AKIN = 6  # letters in which words with one root agree
+_AKIN = 6  # words that agree in so many first letters count as words of the same root
 
 def _known(word: str, terms: set[str]) -> bool:
     "Whether a word, or one with its root, is among the terms."
@@ -355,10 +355,10 @@ def _known(word: str, terms: set[str]) -> bool:
 # %% ../../nbs/58_grounding.ipynb #c016w
 _AGENTS = frozenset("and as at by from like of or per than to via with".split())  # a name may follow
 _ORDINARY = re.compile(r"[a-z]+(?:ly|al|ive|ous|able|ible|ful|ic|ed|ing|ary|ant|ent)")
-_KNOWN_EACH = 5  # words of the paper or the text that a sentence needs for each new word
+_KNOWN_EACH = 5  # a sentence needs so many known words for each new word
 
 def _new_words(sentence: str, terms: set[str]) -> list[str]:
-    "The words of a sentence of a reason that may not be new, and are."
+    "The words of a sentence of a reason that are new and may not be."
     known, new, last = 0, list[tuple[str, bool]](), ""
     for n, term in enumerate(_TERM.findall(sentence)):
         whole = _fold(re.sub(r"[-'’]", "", term))
@@ -390,8 +390,8 @@ def _accusations(reason: str, accused: set[str]) -> list[str]:
 # %% ../../nbs/58_grounding.ipynb #c016x
 def unsupported(reason: str,  # by a language model
                 sources: Sequence[str],  # what it was given: the user's text, the title, the abstract
-                told: str = "",  # instructions of a corpus' own, which no reader is to see either
-                ) -> list[str]:  # what it may not say
+                told: str = "",  # the corpus' own instructions to the model, which readers should not see either
+                ) -> list[str]:  # the words that are not allowed
     "The words of a reason that do not come from its sources, and those that no reason may have."
     known = " ".join(" ".join(sources).split())
     terms, accused = _terms(known), _terms(" ".join(sources[:2]))
@@ -415,7 +415,7 @@ compare evaluate characterize extend generalize discuss focus illustrate unify c
 
 def third_person(verb: str,
                  ) -> str:
-    "A regular English verb as it stands after *it*."
+    "A regular English verb in the third person: *propose* becomes *proposes*."
     if re.search(r"(?:s|sh|ch|x|z|o)$", verb): return f"{verb}es"
     return f"{verb[:-1]}ies" if re.search(r"[^aeiou]y$", verb) else f"{verb}s"
 
@@ -454,7 +454,7 @@ _POINTING = re.compile(r"""
       (?:both|it|its|our|them|the\ (?:same|problem|approach|method|model|algorithm|framework))\b
   | \b(?:this|these|such|the\ (?:proposed|above|latter|former|resulting))\b
   | \bboth\ (?:approaches|methods|models|algorithms|cases|settings|problems|tasks)\b
-  | \\[a-z] | \$ | (?<!\w)_\w | \(cid:""", re.I | re.X)  # to what stands before, or with remains of mark-up
+  | \\[a-z] | \$ | (?<!\w)_\w | \(cid:""", re.I | re.X)  # words that refer back, and remains of mark-up
 
 # %% ../../nbs/58_grounding.ipynb #c011b_clause
 _CLAUSE = re.compile(r"""
@@ -471,10 +471,10 @@ _LIMITS = re.compile(r"""^[,;]?\s*(?:and\s+)?(?:unless|except|only|if|when|but|p
 _SAYS = re.compile(r"\w+ (?:\w+ ){1,3}that\b")  # it shows that
 _SAID = re.compile(_SAYS.pattern + r".*\b(?:is|are|was|were|be|been|can|cannot|could|may|might|will|would|must|should"
                    r"|has|have|had|does|do|did|not|\w+(?:ize|ise)s?)\b")
-_HANGING = STOPWORDS | frozenset("et new novel called without two three several various".split())  # end no sentence
+_HANGING = STOPWORDS | frozenset("et new novel called without two three several various".split())  # never last words
 
 # %% ../../nbs/58_grounding.ipynb #c011b_is_closed
-_LEAST = 3  # words that say something, with the verb
+_LEAST = 3  # least words of content in a statement, with its verb
 _EMPTY = NO_TOPIC | frozenset(stems("""new novel approach method architecture framework model algorithm technique
 general simple efficient effective several various"""))
 
@@ -493,8 +493,8 @@ MOST_WORDS = 28  # words of what a paper contributes; about 35 with what links i
 
 def ended(text: str,  # a sentence
           most: int = MOST_WORDS,
-          ) -> str:  # without full stop; "" where it cannot end early enough
-    "A sentence, ended at a clause where it is long or goes on about its authors."
+          ) -> str:  # without full stop; "" if it cannot be cut early enough
+    "A sentence; if it is long, or goes on about its authors, it is cut at the end of a clause."
     text = re.sub(r",? (?:in (?:this|the present) (?:paper|work|article|study)|in detail)\b| ?\[\d+(?:, ?\d+)*\]", "",
                   text.strip().rstrip(".:;, "))
     if len(text.split()) <= most and not _ABOUT_US.search(text) and _is_closed(text): return text
@@ -510,8 +510,8 @@ def ended(text: str,  # a sentence
 
 # %% ../../nbs/58_grounding.ipynb #c011b2
 def turned(sentence: str,  # of an abstract
-           ) -> str:  # without full stop; "" where it does not say what its paper does, or cannot be turned
-    "What an abstract says of its own paper, in the third person."
+           ) -> str:  # without full stop; "" if it does not say what its paper does, or cannot be rewritten
+    "A sentence of an abstract about its own paper, rewritten in the third person."
     text = _OPENING.sub("", " ".join(sentence.replace("---", "—").split()))
     ours = _OF_US.match(text)
     if not (parts := ours or _OF_THIS.match(text)): return ""
@@ -527,12 +527,12 @@ def turned(sentence: str,  # of an abstract
 # %% ../../nbs/58_grounding.ipynb #c011e
 @dataclass(frozen=True)
 class Contribution:
-    "What a paper contributes, in its abstract's words."
+    "The contribution of a paper, in the words of its abstract."
     text: str  # a sentence in the third person, without full stop; "" where the abstract does not say it
-    start: int = -1  # where the sentence begins in the abstract, if it stands as it is; -1: it was turned
+    start: int = -1  # where the sentence begins in the abstract, if it is unchanged; -1: it was rewritten
 
 _NEWS = {v: worth for verbs, worth in ((_BRINGS, .35), (_FINDS, .3), (_STUDIES, .15)) for v in verbs}  # in coverage
-_OF_TITLE, _MINOR_COSTS = .2, .15  # what words of the title are worth, and what an afterthought costs, in coverage
+_OF_TITLE, _MINOR_COSTS = .2, .15  # added for words of the title, subtracted from an afterthought, in coverage
 
 # %% ../../nbs/58_grounding.ipynb #c011e_named
 _NAMED = re.compile(r"""(?:[A-Z][\w'’-]+(?:,\s+(?:and\s+)?|\s+and\s+))*[A-Z][\w'’-]+\s+
@@ -555,7 +555,7 @@ def contribution(paper: ScoredPaper,
                  idf: Idf = evenly,
                  text_kind: str = "abstract",  # what the paper's text is: "abstract" or "summary"
                  ) -> Contribution:
-    "What a paper contributes to a claim."
+    "The statement of a paper's contribution that fits a claim best."
     if gives_orders(f"{paper.title}\n{paper.abstract}"): return Contribution("")
     statements = []
     for s in quotable_sentences(paper.abstract):
@@ -629,7 +629,7 @@ def _runs_of(n: int, text: str) -> dict[tuple[str, ...], str]:
     return {tuple(stem for _, stem in run): text[run[0][0].start() : run[-1][0].end()] for run in runs if is_one(run)}
 
 # %% ../../nbs/58_grounding.ipynb #c011h2_common
-_COMMON = 3.0  # a topic is rarer, by its inverse document frequency: a word in about one paper of twenty
+_COMMON = 3.0  # least inverse document frequency of a topic; a word in one paper of twenty has about this value
 _NO_NOUN = re.compile(r"(?:ing|ed|ive|ous|able|ible|ful|less|ly|(?<!riev)al|ic)$")  # ends of words that name no topic
 
 def shared_topics(keywords: Sequence[str],
@@ -637,7 +637,7 @@ def shared_topics(keywords: Sequence[str],
                   n: int = 2,  # topics wanted
                   idf: Idf = lambda stem: _COMMON + 1,
                   ) -> list[str]:  # first those that come first among the keywords
-    "Which keywords of a text a paper is about: phrases that it has, and rarer nouns that it has more than once."
+    "The keywords of a text that a paper is about: phrases that it has, and rare nouns that it has more than once."
     present, out = stems(text), []
     runs = {n: _runs_of(n, text) for n in {len(stems(k)) for k in keywords} - {0, 1}}
     def is_noun(keyword: str, stem: str) -> bool: return not _NO_NOUN.search(keyword) and idf(stem) > _COMMON
@@ -684,7 +684,7 @@ def citing_words(sentences_: str,  # one or two, with [CITATION] for the paper a
 
 # %% ../../nbs/58_grounding.ipynb #c011k_who_wrote
 def who_wrote(paper: Paper,
-              ) -> tuple[str, bool]:  # "Jones et al. (2020)", and whether these are several; ("", False): nobody known
+              ) -> tuple[str, bool]:  # "Jones et al. (2020)", and whether there are several; ("", False): unknown
     "How a text names a paper by its authors."
     names = [name.split()[-1] for name in paper.authors if name.split()]
     if not names: return "", False
@@ -694,7 +694,7 @@ def who_wrote(paper: Paper,
 # %% ../../nbs/58_grounding.ipynb #c011m
 def graph_reason(paths: Sequence[CitationPath],
                  ) -> str:  # a clause; "" where no citation leads to the paper
-    "Who cites a paper, or whom it cites."
+    "How the citations connect a paper with the text: who cites it, or which papers it cites."
     by = {path.relation: path.count for path in paths}
     seeds, near, cites = by.get(Relation.reference, 0), by.get(Relation.neighbour, 0), by.get(Relation.citation, 0)
     if seeds > 1 or seeds and not near:
@@ -707,12 +707,12 @@ def graph_reason(paths: Sequence[CitationPath],
 
 # %% ../../nbs/58_grounding.ipynb #c011m_writers
 Writers = Mapping[str, tuple[str, bool]]  # id -> how a citing document is named, as by `who_wrote`
-_COVERED = .2  # share of the claim's words, by their rarity, from which a contribution shows what it has to do with it
-_LIKE = .3  # share from which a citing sentence does
-_NEARER = .1  # by how much more of the claim a citing sentence has to cover than the abstract's own
+_COVERED = .2  # least share of the claim's words (weighted by rarity) in a contribution that shows the link by itself
+_LIKE = .3  # least such share in a citing sentence that is used as the reason
+_NEARER = .1  # a citing sentence has to cover so much more of the claim than the abstract's sentence
 
 def _cited_for(paths: Sequence[CitationPath], claim: str, less: float, idf: Idf, writers: Writers) -> str:
-    "Who cites the paper in a sentence like the claim; nothing where the abstract, which covers `less`, is as near."
+    "Who cites the paper in a sentence like the claim; \"\" if the abstract, whose coverage is `less`, is as near."
     path = next((p for p in paths if p.relation is Relation.context and p.sentence), None)
     words = citing_words(path.sentence) if path else ""
     if not path or not words: return ""
@@ -749,7 +749,7 @@ def justify(candidate: RankedPaper,
             quotation: str = "",  # shown beside the reason, which does not repeat it
             writers: Mapping[str, tuple[str, bool]] = {},  # of the citing documents, as far as known
             ) -> str:
-    "Say in a sentence why a paper is recommended."
+    "The reason for a recommendation, in one sentence."
     paper, text = candidate.paper, title_and_abstract(candidate.paper.title, candidate.paper.abstract)
     yours = "text" if not claim or len(sentences(claim)) > 1 else "sentence"
     said, graph = contribution(paper, claim, idf, text_kind), graph_reason(paper.paths)
@@ -781,7 +781,7 @@ def claim_of(state: PipelineState,
     return claims[claim] if claim is not None and 0 <= claim < len(claims) else state.prepared.body
 
 # %% ../../nbs/58_grounding.ipynb #c019r
-_SHOWN = 40  # characters of what was wrong
+_SHOWN = 40  # most characters of a wrong word that a flag shows
 _MISQUOTED = ("The language model quoted a sentence that the abstract does not have; the sentence nearest in meaning "
               "is shown.")
 _LINKED = "The language model quoted a sentence with a link; the sentence nearest in meaning is shown."
@@ -790,7 +790,7 @@ def _some(words: Sequence[str]) -> str: return ", ".join(f"“{w[:_SHOWN]}”" f
 
 def _reasoned(text: str, own: GroundedPaper, said: Reason, quote: tuple[int, str] | None,
               told: str = "") -> GroundedPaper:
-    "A paper with what a model, told these instructions, says of it, as far as it passes the checks."
+    "A paper with those results of a model that pass the checks."
     reason, intent = one_line(said.reason), one_line(said.intent)
     sources = [text, own.paper.title, own.paper.abstract]
     update: dict[str, Any] = {"fit": said.fits}
@@ -805,7 +805,7 @@ def _reasoned(text: str, own: GroundedPaper, said: Reason, quote: tuple[int, str
         if wrong := unsupported(intent, sources, told):
             flags.append(f"What the language model says on the intent is not shown, because of {_some(wrong)}.")
         else: update |= {"intent_match": intent}
-    return GroundedPaper(**{**dict(own), **update, "flags": tuple(flags)})  # which checks the quotation once more
+    return GroundedPaper(**{**dict(own), **update, "flags": tuple(flags)})  # this checks the quotation again
 
 # %% ../../nbs/58_grounding.ipynb #c019q
 AIMS = {CitationIntent.background: "background", CitationIntent.method: "a method to use",
@@ -818,7 +818,7 @@ def _is_meant(paper: ScoredPaper) -> bool: return gives_orders(f"{paper.title}\n
 
 def _questions(state: PipelineState, own: Sequence[GroundedPaper],
                corpus: Corpus | None = None) -> dict[int, Prompt]:
-    "What a model is asked about each paper, by its place; nothing about papers that are flagged or have no abstract."
+    "The question to a model about each paper, by its place; none about a paper with a flag or without an abstract."
     aim = AIMS[state.query_analysis.citation_intent if state.query_analysis else CitationIntent.background]
     text, instructions = clean(state.user_text), instructions_for("grounding", corpus).filled(intent=aim)
     def question(p: ScoredPaper) -> Prompt:
@@ -827,10 +827,10 @@ def _questions(state: PipelineState, own: Sequence[GroundedPaper],
     return {i: question(g.paper) for i, g in enumerate(own) if g.paper.abstract.strip() and not g.flags}
 
 # %% ../../nbs/58_grounding.ipynb #c019a
-Answers = dict[int, Completion]  # place of a paper -> what the model said of it
+Answers = dict[int, Completion]  # place of a paper -> the model's answer about it
 
 def _quotes(own: Sequence[GroundedPaper], answers: Answers) -> dict[int, tuple[int, str] | None]:
-    "Where each quotation of a model is in its abstract; None where it is not there."
+    "The place of each quotation of a model in its abstract; None if the abstract does not have it."
     return {i: locate(a.value.sentence, own[i].paper.abstract) for i, a in answers.items() if not a.error}
 
 def _ask_twice(llm: LLM, own: Sequence[GroundedPaper], questions: dict[int, Prompt],
@@ -869,7 +869,7 @@ def _read_by_model(llm: LLM, state: PipelineState, own: list[GroundedPaper], pap
 
 # %% ../../nbs/58_grounding.ipynb #c019w
 def _writers(corpus: Corpus | None, leading: Sequence[RankedPaper]) -> Writers:
-    "How the documents are named whose sentences may be quoted, as far as the corpus holds them."
+    "The names of the citing documents whose sentences may be quoted, if the corpus has these documents."
     if not corpus: return {}
     paths = [p for c in leading for p in c.paper.paths if p.relation is Relation.context and p.sentence]
     known = {id for p in paths for id in p.via_ids[:1] if id in corpus.columns.row_of}
@@ -907,7 +907,7 @@ class GroundingAgent:
     def __call__(self,
                  state: PipelineState,
                  ) -> dict[str, Any]:  # `grounded_candidates`; with a language model also `metadata`, `errors`
-        "Ground the leading candidates: a few more than wanted, since the last agent may drop some."
+        "Ground the leading candidates, and one more than wanted, because the last agent may drop a duplicate."
         own = _grounded(self.corpus, self.embedder, state, state.reranked_candidates[: state.k + _SPARE])
         if not self.llm: return {"grounded_candidates": tuple(own)}
         return _read_by_model(self.llm, state, own, self.papers, self.corpus)

@@ -43,7 +43,7 @@ _MADE = {"extract": "Quoted word for word.", "none": "Nothing was read.",
          "llm": "Written by a language model, and checked against the passages."}
 
 def _escaped(text: str) -> str:
-    "Words on one line, escaped for Markdown."
+    "A text on one line, with the signs of Markdown escaped."
     return re.sub(r"([*_`\\])", r"\\\1", re.sub(r"<(?=[a-zA-Z/!?])", "< ", one_line(text).replace("](", "] (")))
 
 # %% ../../nbs/64_answers.ipynb #c001y
@@ -62,7 +62,7 @@ class _Told:
     passages: tuple[Passage, ...] = ()  # numbered from 1, in this order
     confidence: float = 0.0  # 0 to 1, as by `confidence`
     flags: tuple[str, ...] = ()  # sentences of a language model that were left out or corrected, and why
-    notes: tuple[str, ...] = ()  # what went wrong
+    notes: tuple[str, ...] = ()  # sentences on what went wrong
     source: Source = "none"  # who wrote it: the passages, a language model, or neither
     citations: tuple[int, ...] = ()  # numbers of the passages that the text cites, each once, in order of appearance
     seconds: float = 0.0  # how long it took
@@ -181,9 +181,9 @@ _ASKED = [(re.compile(asked, re.I), re.compile(given, re.I)) for asked, given in
                                                           r"|\bwe (?:introduce|present|release|propose|create)\b"))]
 
 # %% ../../nbs/64_answers.ipynb #e002b
-_HALF = .5  # words name the topic if they have this share of the question's words
+_HALF = .5  # words name the topic if they have at least this share of the question's words
 _FITTING, _DEFINING, _FINDING, _TITLED = .08, .25, .05, .2  # in cosines, added to the value of a sentence
-_ACTING = .12  # the same, if its subject does something
+_ACTING = .12  # added if the subject of the sentence does something, in cosines
 _STUDYING, _OPENING, _HANGING, _CONNECTING, _ASKING = .2, .08, .06, .04, .4  # in cosines, subtracted from it
 _FEW, _MANY_WORDS, _LENGTHY = 5, 55, .15  # words
 
@@ -238,9 +238,9 @@ def _linked(before: Sentence | None, s: Sentence) -> int:
 
 # %% ../../nbs/64_answers.ipynb #e012
 _EMBEDDED = 48  # most sentences that are embedded; each takes 5 ms
-_WORDS = .3  # added for all words of the question, in cosines
+_WORDS = .3  # added, in cosines, to a sentence that has all words of the question
 _ANSWERS, _NEAR = .6, .5  # least value of a sentence that answers, and of one that is near
-_BEHIND, _SECOND = .3, .12  # largest distance to the best value: of a quotation, of the second one from a passage
+_BEHIND, _SECOND = .3, .12  # largest distance of a quotation to the best value; of the second one from a passage
 _QUOTED = 6  # quotations of an answer, at most
 _SAME = .6  # two sentences say the same if they share this part of the shorter one's words
 
@@ -388,7 +388,7 @@ class _Asked:
     embedder: Embedder | None
     idf: Idf
     begun: float  # `time.perf_counter`
-    listing: bool = False  # whether to list what the passages are about, without a question
+    listing: bool = False  # True: there is no question; list what each passage is about
 
     def said(self, text: str, source: Source, admits: bool = False, **more: Any) -> Answer:
         "The answer with this text."

@@ -14,7 +14,7 @@ import time
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -211,6 +211,10 @@ class AddedFile:
     paper: OwnPaper | None = None  # None if it was refused
     note: str = ""  # why it was refused, and what to do about it
 
+    def named(self) -> "AddedFile":
+        "The outcome with the name of the file in place of its path, for a file that was uploaded."
+        return replace(self, path=Path(self.path.name), note=self.note.replace(str(self.path), self.path.name))
+
 _LOOKS = {"added": "added", "known": "was there already", "refused": "cannot be used"}
 
 def _number(n: int, what: str) -> str: return f"{n} {what}{'' if n == 1 else 's'}"
@@ -231,6 +235,10 @@ class AddReport:
     def refused(self) -> list[AddedFile]:
         "The files that could not be used."
         return [f for f in self.files if f.outcome == "refused"]
+
+    def named(self) -> "AddReport":
+        "The report with names of files in place of their paths, for files that were uploaded."
+        return AddReport(tuple(file.named() for file in self.files))
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers and lists only, as JSON has them
         "The report as data."
@@ -257,8 +265,8 @@ def library_path(path: str | Path | None,  # None: as the settings say
 class _Opened:
     "An open library."
     def __init__(self,
-                 file: LibraryFile,
-                 settings: Settings,
+                 file: LibraryFile,  # where papers and questions are kept
+                 settings: Settings,  # models, keys and limits
                  corpus: Corpus | None = None,  # to find its papers in; None: nowhere
                  ):
         self.file, self.settings, self.corpus = file, settings, corpus
@@ -353,7 +361,7 @@ class _Adding(_Asked):
             ) -> AddReport:
         "Add PDFs; the report names the files that cannot be read, and the others are added."
         files = list[AddedFile]()
-        for path in tqdm(_pdfs(paths), desc="library", unit="file", disable=not progress):
+        for path in tqdm(_pdfs(paths), desc="library", unit=" files", disable=not progress):
             try: files.append(self._added(path, progress))
             except CiterecError as e: files.append(AddedFile(path, "refused", note=str(e)))
             except Exception as e:  # a hostile file may cause any error; the other files are still added
@@ -394,7 +402,7 @@ class _Searching(_Adding):
         return [found[i].model_copy(update={"score": share}) for i, share in ordered]
 
     def passages(self,
-                 question: str,
+                 question: str,  # what the passages may answer, in a sentence or two
                  k: int = 5,  # passages, 1 to 50
                  paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
                  ) -> tuple[Passage, ...]:  # best first
@@ -441,7 +449,7 @@ class _Answering(_Searching):
         return OwnAnswer(**values, query_id=query_id)
 
     async def astream_ask(self,
-                          question: str,
+                          question: str,  # in a sentence or two
                           k: int = 5,  # passages, 1 to 50
                           paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
                           ) -> AsyncIterator[str | OwnAnswer]:  # Markdown, part by part; then the whole answer
@@ -459,7 +467,7 @@ class _Answering(_Searching):
             async for part in parts: yield self._kept(part, begun) if isinstance(part, Answer) else part
 
     def ask(self,
-            question: str,
+            question: str,  # in a sentence or two
             k: int = 5,  # passages, 1 to 50
             paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
             ) -> OwnAnswer:
@@ -468,6 +476,7 @@ class _Answering(_Searching):
         assert isinstance(last, OwnAnswer)
         return last
 
+# %% ../../nbs/65_library.ipynb #c048z
 _DETAILS = ("flags", "notes", "source", "citations", "form")  # fields of an answer that have no column of their own
 
 # %% ../../nbs/65_library.ipynb #c051
@@ -536,7 +545,7 @@ class _Shelf(_Answering):
         return OwnPapers(self.file.papers())
 
     def show(self,
-             paper_id: str,  # or the beginning of it
+             paper_id: str,  # id of a paper, or the beginning of it
              ) -> Shown:
         "A paper with its sections; raises `InputError` if it is not in the library."
         paper = self.file.paper(paper_id)
@@ -546,7 +555,7 @@ class _Shelf(_Answering):
                      self.file.times_used(paper.paper_id))
 
     def delete(self,
-               paper_id: str,  # or the beginning of it
+               paper_id: str,  # id of a paper, or the beginning of it
                ) -> OwnPaper:  # the deleted paper
         "Delete a paper with its passages; the history stays. Raises `InputError` if it is not in the library."
         return self.file.delete(paper_id)

@@ -21,6 +21,7 @@ from tqdm.auto import tqdm
 from .. import _threads_spin
 from .encoder import OWN_BATCHES, BertEncoder
 from .models import MODEL_CARDS, ModelCard, check_files, find_model, weights_sha256
+from .onnx_encoder import OnnxEncoder
 from .store import Store
 from ..errors import CorpusError, InputError, ModelError
 from ..files import REPAIR, made_once, reading, write_atomically
@@ -28,13 +29,18 @@ from ..files import REPAIR, made_once, reading, write_atomically
 # %% ../../nbs/33_embedding.ipynb #c012
 def load_sentence_transformer(folder: Path,  # a model's folder
                               device: str | None = None,  # torch device; None: a GPU where there is one, else the CPU
+                              pooling: str = "",  # "mean" or "cls", where no file of the model says so
                               ) -> Any:  # a `SentenceTransformer`
     "Load any model with sentence-transformers, from its folder, as safetensors, without a progress bar."
     import transformers
-    from sentence_transformers import SentenceTransformer
+    from sentence_transformers import SentenceTransformer, models
     transformers.utils.logging.disable_progress_bar()
-    return SentenceTransformer(str(folder), device=device, local_files_only=True,
-                               model_kwargs={"use_safetensors": True})
+    safe = {"use_safetensors": True}
+    if not pooling or (folder / "modules.json").exists():
+        return SentenceTransformer(str(folder), device=device, local_files_only=True, model_kwargs=safe)
+    reading = models.Transformer(str(folder), model_kwargs=safe)
+    parts = [reading, models.Pooling(reading.get_embedding_dimension(), pooling)]
+    return SentenceTransformer(modules=parts, device=device)
 
 # %% ../../nbs/33_embedding.ipynb #c012c
 def _check_weights(name: str, folder: Path, expected: str | None, card: ModelCard) -> str:
@@ -87,21 +93,23 @@ class _Loaded:
         return _check_weights(self.name, find_model(self.name, self.trusted), self._expected, self.card)
 
     @made_once
-    def model(self) -> Any:  # a `BertEncoder` or a `SentenceTransformer`
+    def model(self) -> Any:  # a `BertEncoder`, an `OnnxEncoder` or a `SentenceTransformer`
         "The loaded model."
         assert self.sha256  # before anything is loaded
         folder = find_model(self.name, self.trusted)
         if BertEncoder.reads(folder): return BertEncoder(folder, self.device)
-        return load_sentence_transformer(folder, self.device)
+        if OnnxEncoder.reads(folder): return OnnxEncoder(folder, self.card.pooling or "mean")
+        return load_sentence_transformer(folder, self.device, self.card.pooling)
 
     @property
     def dim(self) -> int:
         "Length of a vector."
-        return self.model.dim if isinstance(self.model, BertEncoder) else int(self.model.get_embedding_dimension())
+        own = isinstance(self.model, BertEncoder | OnnxEncoder)
+        return self.model.dim if own else int(self.model.get_embedding_dimension())
 
     def _encode(self, texts: Sequence[str]) -> np.ndarray:
         "Unit vectors of one batch."
-        if isinstance(self.model, BertEncoder): return self.model.encode(texts)
+        if isinstance(self.model, BertEncoder | OnnxEncoder): return self.model.encode(texts)
         return self.model.encode(texts, batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False)
 
 # %% ../../nbs/33_embedding.ipynb #c012l
@@ -126,11 +134,15 @@ class Embedder(_Loaded):
               texts: Sequence[str],
               progress: bool = False,  # show a progress bar
               ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
-        "Embed texts as papers are embedded."
+        "Embed texts as papers are embedded, with the model's instruction for papers where it has one."
+        return self._embedded([self.card.paper_instruction + text for text in texts], progress)
+
+    def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
+        "Vectors of texts as they stand."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         order = np.argsort([-len(t) for t in texts], kind="stable")  # longest first: progress only gets faster
         size = self.batch_size * (OWN_BATCHES if isinstance(self.model, BertEncoder) else 1)
-        with tqdm(total=len(texts), desc="embedding", unit="text", disable=not progress) as bar:
+        with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
             for start in range(0, len(texts), size):
                 rows = order[start : start + size]
                 out[rows] = self._encode([texts[i] for i in rows])
@@ -142,7 +154,7 @@ class Embedder(_Loaded):
         vectors = self._queries.known(texts)
         if new := [text for text in dict.fromkeys(texts) if text not in vectors]:
             asked = [self.card.query_instruction + text for text in new]
-            with _few_threads(): vectors |= zip(new, self.embed(asked), strict=True)
+            with _few_threads(): vectors |= zip(new, self._embedded(asked), strict=True)
         self._queries.keep(vectors)
         return [vectors[text] for text in texts]
 
@@ -214,7 +226,7 @@ def write_vectors(folder: Path,  # the corpus' folder `vectors/`
                   progress: bool = False,  # show a progress bar
                   ) -> None:
     "Write the vectors of a corpus part by part; parts that are there already are kept."
-    with tqdm(total=len(ids), desc="vectors", unit="paper", disable=not progress) as bar:
+    with tqdm(total=len(ids), desc="vectors", unit=" papers", disable=not progress) as bar:
         for start in range(0, len(ids), PART):
             part = ids[start : start + PART]
             if not _is_done(folder, start, part):
@@ -265,7 +277,7 @@ _NEAR = .8  # least cosine of each vector, where the median is enough: its text 
 def _check_model(path: Path, vectors: np.ndarray, store: Store, embedder: Embedder) -> None:
     "Raise `InputError` where a vector is not what the model makes of its paper."
     rows = sorted({round(row) for row in np.linspace(0, len(store) - 1, _SAMPLED)}) if len(store) else []
-    own = embedder.embed([store.texts(row, row + 1)[0] for row in rows])
+    own = embedder.embed([store.texts(row, row + 1, embedder.card.separator)[0] for row in rows])
     given = np.asarray(vectors[rows], dtype=np.float32)
     cosines = (own * given).sum(1) / np.linalg.norm(given, axis=1)
     if not rows or (near := cosines >= (_NEAR if np.median(cosines) >= _SAME else _SAME)).all(): return

@@ -58,20 +58,20 @@ class Graph(_Links):
                    edges: np.ndarray,  # shape (edges, 2): row of the citing paper, row of the cited one
                    papers: int,  # how many papers there are
                    ) -> "Graph":
-        "Make the graph of a corpus from its citations; one that is named twice counts once."
+        "Make the graph of a corpus from its citations; a repeated citation counts once."
         return cls(_matrix(edges, papers))
 
     def save(self,
              path: Path,  # an .npz file
              ) -> None:
-        "Write the graph, whole or not at all."
+        "Write the graph; an interrupted write leaves no file."
         write_atomically(path, lambda f: sparse.save_npz(f, self.references))
 
     @classmethod
     def load(cls,
              path: Path,  # made by `save`
              ) -> "Graph":
-        "Read a graph; raises `CorpusError` where there is none, or none that can be read."
+        "Read a graph; raises `CorpusError` if the file is missing or damaged."
         if not path.exists(): raise CorpusError(f"There is no citation graph at {path}.", REPAIR)
         with reading(f"The citation graph {path}"):
             matrix = sparse.load_npz(path).tocsr()

@@ -34,7 +34,7 @@ _WORD = re.compile(r"[a-z0-9]{2,}")
 
 def words(text: str,
           ) -> list[str]:  # lower case, stopwords dropped, in order
-    "The words of a text that say what it is about."
+    "The words of a text, without the commonest words of English."
     return [w for w in _WORD.findall(text.lower()) if w not in STOPWORDS]
 
 # %% ../../nbs/36_lexical.ipynb #c006b
@@ -58,13 +58,13 @@ def stems(text: str,
 K1, B = 1.2, 0.75  # the customary values (Robertson and Zaragoza, 2009)
 
 def _numbered(texts: Iterable[str]) -> tuple[list[list[int]], dict[str, int]]:
-    "Each text as numbers of its stems (a tenth of the memory of words), and stem -> number."
+    "Each text as the numbers of its stems, and stem -> number; numbers take a tenth of the memory of words."
     numbers: dict[str, int] = {}
     documents = [[numbers.setdefault(s, len(numbers)) for s in stems(text) or [""]] for text in texts]
     return documents, numbers
 
 def _write_index(part: Path, documents: list[list[int]], numbers: dict[str, int], b: float) -> None:
-    "Write the files of an index into a folder that is there."
+    "Write the files of an index into an existing folder."
     import bm25s
     from bm25s.tokenization import Tokenized
     counts = [0] * len(numbers)
@@ -97,12 +97,12 @@ class _Scores:
             sizes = {len(scores["data"]), len(scores["indices"]), int(scores["indptr"][-1])}
             if scores["num_docs"] != max(self.size, 1) or len(sizes) > 1:
                 raise ValueError("its files do not fit together")
-        self._scores = lru_cache(maxsize=32)(self._score)  # a text and its claims, asked for by several agents
+        self._scores = lru_cache(maxsize=32)(self._score)  # several agents need the scores of a text and its claims
 
     def _score(self, known: tuple[str, ...]) -> np.ndarray:
         with reading(f"The word index in {self.folder}"):
             scores = self._bm25.get_scores(list(known))[: self.size] if known else np.zeros(self.size, dtype=np.float32)
-        scores.setflags(write=False)  # kept for others
+        scores.setflags(write=False)  # the same array is returned again
         return scores
 
     def scores(self,
@@ -113,7 +113,7 @@ class _Scores:
 
     def idf(self,
             stem: str,
-            ) -> float:  # at least 0; a word the corpus does not know counts as the rarest
+            ) -> float:  # at least 0; a word that is not in the corpus weighs as much as the rarest one
         "Inverse document frequency: how rare a word is in this corpus."
         return _idf(self.size, self.frequencies.get(stem, 0))
 
@@ -122,14 +122,14 @@ class LexicalIndex(_Scores):
     "BM25 over title and abstract of every paper."
     @classmethod
     def build(cls,
-              folder: Path,  # where the index is to be
+              folder: Path,  # where to put the index
               texts: Iterable[str],  # by row: title and abstract of a paper, a title, a citing sentence
-              b: float = B,  # how much long texts are held back, 0 to 1
+              b: float = B,  # how much the score of a long text is reduced, 0 to 1
               progress: bool = False,  # show a progress bar
               total: int | None = None,  # texts there are, for the progress bar; None: unknown
               ) -> None:
         "Build the index on disk, whole or not at all."
-        documents, numbers = _numbered(tqdm(texts, desc="words", unit="paper", total=total, disable=not progress))
+        documents, numbers = _numbered(tqdm(texts, desc="words", unit=" papers", total=total, disable=not progress))
         with whole_folder(folder) as part: _write_index(part, documents, numbers, b)
 
     def search(self,
@@ -152,7 +152,7 @@ class LexicalIndex(_Scores):
 
 # %% ../../nbs/36_lexical.ipynb #c018
 _NAME = 40  # characters within which a title's colon ends a name
-_TITLE_B = .3  # how much long titles are held back: less than texts, as titles differ less in length
+_TITLE_B = .3  # how much the score of a long title is reduced; titles differ less in length than texts
 
 def _write_matrix(path: Path, matrix: sparse.csr_matrix) -> None:
     write_atomically(path, lambda f: sparse.save_npz(f, matrix, compressed=False))
@@ -160,7 +160,7 @@ def _write_matrix(path: Path, matrix: sparse.csr_matrix) -> None:
 def _name(title: str) -> str: return title.split(":")[0] if ":" in title[:_NAME] else ""
 
 def _word_shares(lexical: LexicalIndex, texts: Sequence[str]) -> sparse.csr_matrix:
-    "Share of each word (row) in the weight of each text (column)."
+    "A matrix: the share of each word (row) in the summed word weights of each text (column)."
     place = {stem: i for i, stem in enumerate(lexical.frequencies)}
     pairs = [(place[s], row, lexical.idf(s)) for row, text in enumerate(texts) for s in set(stems(text)) if s in place]
     columns = zip(*pairs, strict=True) if pairs else ([], [], [])
@@ -186,7 +186,7 @@ class TitleIndex:
 
     @classmethod
     def build(cls,
-              folder: Path,  # where the index is to be
+              folder: Path,  # where to put the index
               titles: Sequence[str],  # by row
               ) -> None:
         "Build the index on disk, whole or not at all."
@@ -209,6 +209,6 @@ class TitleIndex:
 
     def names(self,
               text: str,  # a query
-              ) -> np.ndarray:  # float32, shape (papers,), 0 to 1; 0 where the title names nothing
+              ) -> np.ndarray:  # float32, shape (papers,), 0 to 1; 0 where the title has no name before a colon
         "The share of the name before a title's colon that the query covers."
         return self._cover(self._names, text)

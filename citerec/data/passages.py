@@ -31,7 +31,7 @@ Count = Callable[[Sequence[str]], list[int]]  # tokens of each text
 @lru_cache(maxsize=2)
 def token_counter(model: str,  # name of an embedding model
                   ) -> tuple[Count, int]:  # how to count, and how many tokens a passage may have
-    "How a model counts tokens, and how many it reads at a time."
+    "A function that counts a model's tokens, and how many tokens the model reads at a time."
     folder = find_model(model)
     def read(name: str) -> dict:
         try: loaded = json.loads((folder / name).read_text())

@@ -110,7 +110,7 @@ def _build_edge(folder: Path, vectors: np.ndarray, columns: PaperColumns, progre
     shard = q.EdgeShard.create(str(folder), config)
     for field, kind in _PAYLOAD.items():
         shard.update(q.UpdateOperation.create_field_index(field, getattr(q.PayloadSchemaType, kind)))
-    for rows in tqdm([*_batches(len(vectors))], desc="vector index", unit="batch", disable=not progress):
+    for rows in tqdm([*_batches(len(vectors))], desc="vector index", unit=" batches", disable=not progress):
         points = [q.Point(id=row, vector=vectors[row].tolist(), payload=_payload(columns, row)) for row in rows]
         shard.update(q.UpdateOperation.upsert_points(points))
     shard.optimize()
@@ -230,7 +230,7 @@ def _send(client: Any, name: str, vectors: np.ndarray, columns: PaperColumns, st
         client.create_payload_index(name, field, getattr(models.PayloadSchemaType, kind.upper()), wait=True)
     def point(row: int) -> Any:
         return models.PointStruct(id=row, vector=vectors[row].tolist(), payload=_payload(columns, row))
-    with tqdm(total=len(vectors), initial=start, desc="upload", unit="paper", disable=not progress) as bar:
+    with tqdm(total=len(vectors), initial=start, desc="upload", unit=" papers", disable=not progress) as bar:
         for rows in _batches(len(vectors), start):
             points = [point(row) for row in rows]
             client.upsert(name, points=points, wait=True)

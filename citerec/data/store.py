@@ -24,7 +24,7 @@ from ..schema import CitationContext, CitationEdge, Paper, TextKind
 # %% ../../nbs/30_store.ipynb #c005
 SCHEMA_VERSION = 4  # raised whenever a table or a file of a corpus changes its meaning
 
-_SPARSE = {  # table for what few papers have -> its columns; it is made when the first of them comes
+_SPARSE = {  # table for rare values -> its columns; it is made when the first value is written
     "own_entries": ("bibkey", "bibtex"), "extras": ("language", "awards", "pdf_url")}
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -59,7 +59,7 @@ def _to_columns(paper: Paper) -> tuple:
 # %% ../../nbs/30_store.ipynb #c005f
 def _to_paper(columns: Sequence, cited: Iterable[str], text_kind: TextKind, zero_is_unknown: bool,
               sparse: Mapping[str, Any] | None = None) -> Paper:
-    "The paper in a database row; `cited` are the targets of its edges, `sparse` what other tables have of it."
+    "The paper in a database row; `cited` are the targets of its edges, `sparse` its values in other tables."
     values = {c: json.loads(v) if c in _LISTS else v for c, v in zip(_COLUMNS, columns, strict=True)}
     if zero_is_unknown and not values["cited_by_count"]: values["citation_count"] = values["citation_count"] or None
     refs = dict.fromkeys([*values.pop("refs"), *cited])
@@ -74,7 +74,7 @@ _FIXES = {"full": "Free some space and run the same command again: it continues 
 
 @contextmanager
 def _asking(path: Path, what: str) -> Iterator[None]:
-    "Turn an error of SQLite into the one that says what to do."
+    "Turn an error of SQLite into a `CorpusError` that says what to do."
     try: yield
     except sqlite3.ProgrammingError: raise  # the store was closed
     except sqlite3.Error as e:
@@ -84,7 +84,7 @@ def _asking(path: Path, what: str) -> Iterator[None]:
 # %% ../../nbs/30_store.ipynb #c006d
 def is_database(path: Path,
                 ) -> bool:
-    "Whether a file is the database of a corpus, or one that was killed before it held anything."
+    "Whether a file is the database of a corpus, or the empty file of a build that was killed at once."
     if not path.is_file(): return False
     if not path.stat().st_size: return True
     log = path.with_name(f"{path.name}-wal")
@@ -127,13 +127,13 @@ def _open_for_reading(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError: return connect("mode=ro&immutable=1")
 
 # %% ../../nbs/30_store.ipynb #c006n
-_BOUND = 500  # values bound in one statement; SQLite's own limit was 999 for long
+_BOUND = 500  # values bound in one statement; the limit of older versions of SQLite is 999
 
 class _Database:
     "An open database of a corpus."
     def __init__(self,
                  path: str | Path,  # the database file
-                 write: bool = False,  # open for writing, and make the file where there is none
+                 write: bool = False,  # open for writing, and make the file if it is missing
                  ):
         self.path, self._lock = Path(path), threading.RLock()
         if not write and not self.path.exists():
@@ -200,7 +200,7 @@ class _Batches(_Database):
                  key: str,
                  value: str,
                  ) -> None:
-        "Keep a note about the corpus, replacing the last one of that key."
+        "Write a note about the corpus; it replaces an earlier note with the same key."
         with self._lock, self._writing(): self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     @made_once
@@ -208,7 +208,7 @@ class _Batches(_Database):
 
     @made_once
     def _sparse(self) -> dict[str, tuple[str, ...]]:  # table -> columns
-        "The tables of what few papers have, of which an older database has none."
+        "The tables for rare values that this database has; an older one has none."
         tables = {name for (name,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
         return {table: columns for table, columns in _SPARSE.items() if table in tables}
 
@@ -225,7 +225,7 @@ class _PaperWriter(_Batches):
     def add_papers(self,
                    papers: Sequence[Paper],
                    ) -> None:
-        "Append papers; they get the next free rows. Raises `CorpusError` where an id is there already."
+        "Append papers; they get the next free rows. Raises `CorpusError` if the corpus already has one of the ids."
         with self._lock, self._writing():
             start = len(self)
             if summaries := [p.paper_id for p in papers if p.text_kind == "summary" and p.abstract]:
@@ -238,7 +238,7 @@ class _PaperWriter(_Batches):
             for table, columns in _SPARSE.items(): self._add_sparse(table, columns, papers)
 
     def _add_sparse(self, table: str, columns: Sequence[str], papers: Iterable[Paper]) -> None:
-        "Keep what few papers have."
+        "Write the rare values of papers."
         rows = [(p.paper_id, *(_kept(c, getattr(p, c)) if getattr(p, c) else None for c in columns)) for p in papers]
         if not (rows := [row for row in rows if any(row[1:])]): return
         self._db.execute(f"CREATE TABLE IF NOT EXISTS {table} (paper_id TEXT PRIMARY KEY REFERENCES papers(paper_id),"
@@ -271,7 +271,7 @@ class _Writer(_PaperWriter):
                                   "Add the papers before their citations.") from None
 
     def count_citations(self) -> None:
-        "Count citations inside the corpus; they are the `citation_count` where the source gave none and there are any."
+        "Count citations inside the corpus; a count above 0 becomes a `citation_count` that the source left unknown."
         inside = "SELECT count(*) FROM citation_edges WHERE target_id = papers.paper_id"
         with self._lock, self._writing():
             self._db.execute(f"UPDATE papers SET cited_by_count = ({inside})")
@@ -292,7 +292,7 @@ class _Papers(_Batches):
         with reading(f"{self.path}"): return [(first, json.loads(kept)) for first, kept in rows]
 
     def _more(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        "What sparse tables have of each paper."
+        "The rare values of each paper, by field."
         more: dict[str, dict[str, Any]] = {}
         for table, columns in self._sparse.items():
             sql = f"SELECT paper_id, {', '.join(columns)} FROM {table} WHERE paper_id IN ({{}})"
@@ -356,11 +356,12 @@ class _Columns(_Papers):
     def texts(self,
               start: int = 0,  # first row
               stop: int | None = None,  # row after the last; None: to the end
+              separator: str = ". ",  # between title and abstract
               ) -> list[str]:  # "title. abstract"
-        "What is embedded and indexed of the papers in a range of rows."
+        "The texts that are embedded and indexed, for the papers in a range of rows."
         limit = -1 if stop is None else stop - start
         rows = self._rows("SELECT title, abstract FROM papers WHERE row >= ? ORDER BY row LIMIT ?", (start, limit))
-        return [f"{title.rstrip('.')}. {abstract}".strip() for title, abstract in rows]
+        return [f"{title.rstrip('.')}{separator}{abstract}".strip() for title, abstract in rows]
 
     def years(self) -> np.ndarray:  # int32, shape (papers,); 0: unknown
         "Years of publication by row."
@@ -385,7 +386,7 @@ class _Columns(_Papers):
     def sparse(self,
                name: str,  # "bibkey", "language", "awards"
                ) -> dict[int, str]:  # row -> value; awards as JSON
-        "What few papers have."
+        "A value that few papers have."
         table = next((t for t, columns in self._sparse.items() if name in columns), None)
         if table is None: return {}
         return dict(self._rows(f"SELECT row, {name} FROM {table} JOIN papers USING (paper_id) WHERE {name} NOT NULL"))
@@ -397,7 +398,7 @@ class _Columns(_Papers):
 
 # %% ../../nbs/30_store.ipynb #c007p
 class _Links(_Papers):
-    "What leads from document to document, and passages of full texts."
+    "References, citations and citing contexts, and passages of full texts."
     def references(self) -> Iterator[tuple[str, list[str]]]:
         "Every paper that came with a list of references, and that list."
         yield from self._lists(self._rows("SELECT paper_id, refs FROM papers WHERE refs != '[]' ORDER BY row"))
@@ -411,7 +412,7 @@ class _Links(_Papers):
     def contexts(self,
                  ids: Sequence[str] | None = None,  # a few of them; None: all
                  ) -> list[CitationContext]:  # in the order of their ids
-        "Citing contexts; ids that are unknown are passed over."
+        "Citing contexts; unknown ids are ignored."
         names, chosen = list(CitationContext.model_fields), list(ids or ())
         where = "" if ids is None else f" WHERE context_id IN ({','.join('?' * len(chosen))})"
         rows = self._rows(f"SELECT {','.join(names)} FROM citation_contexts{where} ORDER BY context_id", chosen)
@@ -430,7 +431,7 @@ class _Links(_Papers):
 
 # %% ../../nbs/30_store.ipynb #c007s
 _SOURCES = ("acl", "arxiv", "doi", "s2", "bib")  # the prefixes of paper ids
-_ANTHOLOGY = ("10.18653/v1/", "10.3115/")  # the ACL Anthology's DOIs are these and its ids
+_ANTHOLOGY = ("10.18653/v1/", "10.3115/")  # a DOI of the ACL Anthology is one of these and the Anthology's id
 
 def _spellings(name: str) -> tuple[list[str], list[str], str | None]:
     "The paper ids, the DOIs and the arXiv id that a name can stand for."
@@ -467,7 +468,7 @@ class _Keyed(_Batches):
     def keyed(self,
               bibkey: str,  # upper and lower case are different
               ) -> list[str]:  # ids of papers; more than one where several bibliographies use the key
-        "Papers that the user's own bibliography, or their source, calls by this key."
+        "Papers that have this citation key in the user's own bibliography or in their source."
         if "own_entries" not in self._sparse: return []
         sql = "SELECT paper_id FROM own_entries JOIN papers USING (paper_id) WHERE bibkey = ? ORDER BY row"
         return [i for (i,) in self._rows(sql, (bibkey.strip(),))]
@@ -475,7 +476,7 @@ class _Keyed(_Batches):
     def titles_of(self,
                   paper_ids: Sequence[str],
                   ) -> dict[str, str]:  # by id, of those that the corpus holds
-        "Titles of papers; quicker than what else is known of them."
+        "Titles of papers; quicker than reading whole papers."
         return dict(self._where_in("SELECT paper_id, title FROM papers WHERE paper_id IN ({})", list(paper_ids)))
 
 # %% ../../nbs/30_store.ipynb #c007
@@ -489,9 +490,9 @@ class Store(_Writer, _Columns, _Links, _Names, _Keyed):
 
 def is_sound(path: Path,  # a database that nobody else writes to
              ) -> bool:
-    "Whether the database of a build that was cut off can be continued."
+    "Whether an interrupted build can go on with its database."
     try:
         with Store(path, write=True) as store: return store._rows("PRAGMA quick_check(1)") == [("ok",)]
     except CorpusError as e:
-        if e.fix in _FIXES.values(): raise  # nothing is wrong with the file
+        if e.fix in _FIXES.values(): raise  # the cause is outside the file, such as a full disk
         return False

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Answers', 'LEAST', 'falling', 'run_lines', 'read_run', 'query_set', 'fingerprint_of', 'differences', 'RunFile',
-           'learned_from', 'answer', 'Experiment', 'experiment', 'criteria']
+           'learned_from', 'answer', 'Experiment', 'file_name', 'experiment', 'criteria']
 
 # %% ../../nbs/83_experiment.ipynb #c003
 import contextlib
@@ -12,6 +12,7 @@ import hashlib
 import html
 import json
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -276,7 +277,8 @@ def answer(system: System,
     with RunFile(Path(run_file), name, made) if run_file else contextlib.nullcontext() as kept:
         run = kept.begin([q.query_id for q in queries], k) if kept else {}
         notes = kept.notes if kept else Counter[str]()
-        for query in tqdm([q for q in queries if q.query_id not in run], desc=name, unit="query", disable=not progress):
+        left = [q for q in queries if q.query_id not in run]
+        for query in tqdm(left, desc=name, unit=" queries", disable=not progress):
             begun = time.perf_counter()
             run[query.query_id] = _answer_one(system, name, query, k, notes)
             seconds.append(time.perf_counter() - begun)
@@ -344,9 +346,14 @@ class Experiment:
         return figure
 
 # %% ../../nbs/83_experiment.ipynb #a11
+def file_name(system: str,  # its name: that of an embedding may hold a slash
+              ) -> str:
+    "The name of a system as a part of a file name."
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", system)
+
 def _files(keep: str | Path | Mapping[str, Path] | None, names: Iterable[str]) -> dict[str, Path]:
     "Where the answers of each system are kept."
-    if isinstance(keep, str | Path): return {name: Path(keep) / f"{name}.trec" for name in names}
+    if isinstance(keep, str | Path): return {name: Path(keep) / f"{file_name(name)}.trec" for name in names}
     return dict(keep or {})
 
 def _main_metric(metrics: Sequence[str]) -> str: return "nDCG@10" if "nDCG@10" in metrics else metrics[-1]
@@ -404,5 +411,5 @@ def criteria(table: "pandas.DataFrame",  # of an `Experiment`
     "Compare systems with what a recommender should reach, and with what can be reached."
     ceiling = table.attrs["ceiling R@10"]
     recall = f"citerec aims at {LEAST['R@10']:.2f}; at most {ceiling:.3f} can be reached with 10 papers"
-    return "\n".join(f"{name}: Recall@10 {row['R@10']:.3f} ({recall}), MRR {row['RR']:.3f} "
-                     f"(citerec aims at {LEAST['RR']:.2f})" for name, row in table.iterrows())
+    return "\n".join(f"{name}: Recall@10 {row['R@10']:.3f} ({recall}), MRR {row['RR']:.3f} (citerec aims at "
+                     f"{LEAST['RR']:.2f}), top-1 accuracy {row['Success@1']:.3f}" for name, row in table.iterrows())

@@ -29,6 +29,7 @@ from tqdm.auto import tqdm
 from ..agents.retrieval import queries_in
 from ..data.corpus import Corpus
 from ..data.sample import off_topic_texts
+from ..data.votes import Votes
 from ..errors import InputError
 from .benchmark import filter_of
 from .systems import Gathering
@@ -250,7 +251,7 @@ def make_blocks(corpus: Corpus,
                 ) -> Iterator[Block]:
     "Gather the evidence of queries, each with its citing document hidden. A text that agent 1 refuses is left out."
     gathering = Gathering(corpus)
-    for query in tqdm(queries, desc="signals", unit="query", disable=not progress):
+    for query in tqdm(queries, desc="signals", unit=" queries", disable=not progress):
         try: state = gathering(query.text, filter_of(query).model_copy(update={"again": bool(query.known)}))
         except InputError: continue
         assert state.evidence is not None
@@ -267,7 +268,7 @@ def off_topic_blocks(corpus: Corpus,
                      ) -> Iterator[Block]:
     "Gather the evidence of texts that nothing in the corpus fits."
     gathering = Gathering(corpus)
-    for text in tqdm(texts, desc="off-topic texts", unit="text", disable=not progress):
+    for text in tqdm(texts, desc="off-topic texts", unit=" texts", disable=not progress):
         try: state = gathering(text, SearchFilter())
         except InputError: continue
         assert state.evidence is not None
@@ -622,12 +623,13 @@ def _compared(corpus: Corpus, queries: int, judged: Sequence[Block], candidate: 
 
 # %% ../../nbs/84_fitting.ipynb #k45
 def fit_corpus(corpus: Corpus,
-               queries: Sequence[EvalSample] | None = None,  # None: `training_queries` of the corpus
+               queries: Sequence[EvalSample] | None = None,  # None: `training_queries`, and votes on the corpus
                progress: bool = True,  # show progress bars
                **parameters: Any,  # for `fit_ranker`
                ) -> FitReport:  # queries, the ranker in use, nDCG@10 before and after, whether it was kept
     "Fit a ranker on a corpus' own citations, and keep it in the corpus' folder where it beats the one in use."
-    queries = list(queries) if queries is not None else training_queries(corpus)
+    if queries is None: queries = training_queries(corpus) + Votes(corpus.folder).queries(corpus.columns.row_of)
+    queries = list(queries)
     if len(queries) < MIN_QUERIES:
         raise InputError(f"{corpus.folder} makes {len(queries)} queries, too few to fit a ranker on "
                          f"(at least {MIN_QUERIES}).", _TOO_FEW)

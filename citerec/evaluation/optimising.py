@@ -27,6 +27,7 @@ from citerec.evaluation.proposing import (
     Example,
     Parts,
     Tried,
+    chance,
     improve,
     measure,
     pairs,
@@ -111,12 +112,15 @@ class OptRun(Record):
     examples: dict[str, int]  # part of the data -> examples
     data: str  # fingerprint of the examples
     threshold: float
+    chance: dict[str, float] = {}  # measure -> value that chance reaches on the validation examples
     most: int  # steps at most
     steps: tuple[Step, ...] = ()
     start: int = 0  # number of the version that was in use before; 0: the plain prompts
     current: int = 0  # number of the version that is in use now
     test_before: dict[str, float] = {}  # measure -> value on the test examples
     test_after: dict[str, float] = {}
+    test_chance: dict[str, float] = {}  # measure -> value that chance reaches on the test examples
+    test_failed: int = 0  # requests of the test examples without a usable answer, which count as wrong
     missed: tuple[tuple[str, str], ...] = ()  # ids of validation examples, and of the papers chosen wrongly in them
     stopped: str = ""  # why it ended before its time
     finished: bool = False
@@ -169,6 +173,7 @@ class LoopState(TypedDict, total=False):
 
 def _now() -> str: return datetime.now(UTC).isoformat(timespec="seconds")
 
+# %% ../../nbs/85_optimising.ipynb #c013z
 class _Wanted:
     "What a run is asked to do."
     def __init__(self, corpus: Corpus, parts: Parts, llm: LLM, optimiser: str, module: str, steps: int | None,
@@ -180,13 +185,23 @@ class _Wanted:
             raise InputError(f"There is no module {one_line(module)!r}.", f"Choose from: {', '.join(MODULES)}.")
         if len(parts.train) < 2 or not parts.validation:
             raise InputError(f"There are {len(parts.train)} examples to learn from and {len(parts.validation)} to "
-                             "choose by.", "Give a corpus with more citing sentences.")
+                             "choose by.", "Ask for more examples, or give a corpus with more citing sentences.")
+        if steps is not None and steps < 0: raise InputError(f"steps is {steps}.", "Give 0 or more.")
         settings = llm.settings
         self.corpus, self.parts, self.llm, self.optimiser, self.module = corpus, parts, llm, optimiser, module
         self.most = settings.max_opt_steps if steps is None else steps
         self.threshold, self.weights = settings.opt_threshold, weights_of(settings)
         self.workers, self.say = workers, say
         self.proposer = llm.beside(settings.llm_prompt_model) if settings.llm_prompt_model else llm
+        self.chance = self.by_chance(parts.validation)
+        if self.chance["score"] >= self.threshold:
+            raise InputError(f"Chance alone reaches a score of {self.chance['score']:.3f} in pools as small as these, "
+                             f"and the threshold is {self.threshold:g}.",
+                             "Take more wrong papers beside each cited one, or a higher threshold.")
+
+    def by_chance(self, examples: Sequence[Example]) -> dict[str, float]:
+        "What orders and choices by chance reach on examples."
+        return chance([len(e.pool) for e in examples], self.weights)
 
     @property
     def key(self) -> str:
@@ -205,7 +220,8 @@ class _Measuring(_Wanted):
 
     def _add(self, step: Step, **changes: Any) -> None:
         "Write a step down, and say what it was."
-        step = step.model_copy(update={"cost": self.llm.session()["cost"]})
+        unread = f"; {step.failed} requests had no usable answer, which counts as wrong" if step.failed else ""
+        step = step.model_copy(update={"cost": self.llm.session()["cost"], "reason": step.reason + unread})
         self.run = self.run.model_copy(update={"steps": (*self.run.steps, step), **changes})
         keep_run(self.corpus.folder, self.run)
         spent = "price unknown" if step.cost is None else f"${step.cost:.4f} of ${self.llm.budget:g}"
@@ -236,7 +252,8 @@ class _Deciding(_Measuring):
         got = self._figures(tried, self.parts.validation)
         if state.get("step"): return self._decide(state, tried, got)
         enough = ", which is enough" if got["score"] >= self.threshold else ""
-        said = f"the prompts in use have a score of {got['score']:.3f}{enough}"
+        said = (f"the prompts in use have a score of {got['score']:.3f}{enough}; "
+                f"chance reaches {self.chance['score']:.3f}")
         self._add(Step(step=0, program=self.run.start, figures=got, accepted=True, failed=tried.failed, reason=said),
                   missed=self._missed(tried))
         return {"figures": got}
@@ -340,7 +357,7 @@ def _begin(loop: Loop) -> LoopState:
         loop.run = OptRun(run=uuid.uuid4().hex[:12], key=loop.key, begun=_now(), model=loop.llm.model,
                           prompt_model=loop.proposer.model, optimiser=loop.optimiser, module=loop.module,
                           examples=loop.parts.counts, data=loop.parts.fingerprint, threshold=loop.threshold,
-                          most=loop.most, start=at, current=at)
+                          most=loop.most, start=at, current=at, chance=loop.chance)
         try: keep_run(folder, loop.run)
         except OSError as e:
             raise InputError(f"Prompts cannot be kept in {folder} ({e.strerror}).",
@@ -366,6 +383,7 @@ def _judge_on_test(loop: Loop) -> None:
     "Measure the versions before and after on the test examples; nothing where the loop was stopped."
     if not loop.parts.test: return
     versions, found = {p.number: p for p in programs_of(loop.corpus)}, dict[int, dict[str, float]]()
+    failed = 0
     for number in dict.fromkeys((loop.run.start, loop.run.current)):
         loop.say(f"measuring on {len(loop.parts.test)} test examples")
         tried = loop.try_out(loop.parts.test, versions.get(number), loop.llm, loop.workers)
@@ -373,8 +391,10 @@ def _judge_on_test(loop: Loop) -> None:
             loop.run = loop.run.model_copy(update={"stopped": tried.stopped})
             return
         found[number] = loop._figures(tried, loop.parts.test)
+        failed += tried.failed
     before, after = found[loop.run.start], found[loop.run.current]
-    loop.run = loop.run.model_copy(update={"test_before": before, "test_after": after})
+    loop.run = loop.run.model_copy(update={"test_before": before, "test_after": after, "test_failed": failed,
+                                             "test_chance": loop.by_chance(loop.parts.test)})
     if loop.run.current == loop.run.start: return
     told = {f"test {name}": value for name, value in after.items()}
     was = {f"test {name}": value for name, value in before.items()}

@@ -78,11 +78,13 @@ def _head(shown: Versions) -> list[str]:
     run = shown.run
     asked = f" with prompts by {run.prompt_model}" if run.prompt_model != run.model else ""
     counts = ", ".join(f"{n} {part}" for part, n in run.examples.items())
-    end = "finished" if run.finished else f"stopped: {run.stopped}" if run.stopped else "not finished"
+    end = "finished" if run.finished else f"stopped: {run.stopped.rstrip('.')}" if run.stopped else "not finished"
     out = [f"Run {run.run} of {run.begun}: {run.optimiser}, {run.module}, {run.model}{asked}",
            f"Examples: {counts}. Threshold {run.threshold:g}, {run.most} steps at most. The run is {end}."]
-    for name, figures in (("before", run.test_before), ("after", run.test_after)):
+    for name, figures in (("by chance", run.test_chance), ("before", run.test_before), ("after", run.test_after)):
         if figures: out.append(f"On the test examples {name}: {', '.join(f'{m} {figures[m]:.3f}' for m in SHOWN)}.")
+    if run.test_failed: out.append(f"{run.test_failed} requests of the test examples had no usable answer, "
+                                   "which counts as wrong.")
     return [one_line(line) for line in out]
 
 def _cell(shown: Versions, step: Step, name: str) -> str:
@@ -94,6 +96,8 @@ def _cell(shown: Versions, step: Step, name: str) -> str:
 def _rows(shown: Versions) -> list[list[str]]:
     "A table of the steps, its head first."
     rows = [["step", "version", *SHOWN, "examples shown", "cost so far", "kept"]]
+    if shown.run.chance:
+        rows.append(["", "chance", *(f"{shown.run.chance[name]:.3f}" for name in SHOWN), "", "", ""])
     for step in shown.run.steps:
         program = shown.programs.get(step.program)
         rows.append([str(step.step), str(step.program or "plain") if step.program or not step.step else "none",

@@ -45,7 +45,7 @@ PACKAGED: dict[str, PackagedModel] = {
 }
 
 # %% ../../nbs/48_cross_encoder.ipynb #c009e
-_MAX_TOKENS = 384  # of query and text together; longer texts gain nothing and cost time
+_MAX_TOKENS = 384  # of query and text together; more tokens take time and do not improve the order
 _PAIRS = 8  # pairs a forward pass
 
 def _onnx(folder: Path, sha256: str) -> CrossEncoder:
@@ -65,7 +65,7 @@ def _onnx(folder: Path, sha256: str) -> CrossEncoder:
 
     def score(query: str, texts: Sequence[str]) -> np.ndarray:
         scores = np.zeros(len(texts))
-        order = np.argsort([len(t) for t in texts], kind="stable")  # texts of like length need little padding
+        order = np.argsort([len(t) for t in texts], kind="stable")  # texts of similar length need little padding
         for start in range(0, len(texts), _PAIRS):
             rows = order[start : start + _PAIRS]
             encoded = tokenizer.encode_batch([(query, texts[i]) for i in rows])
@@ -74,7 +74,7 @@ def _onnx(folder: Path, sha256: str) -> CrossEncoder:
     return score
 
 # %% ../../nbs/48_cross_encoder.ipynb #c009f
-# the model's name for an input -> the tokenizer's
+# name of an input of the model -> its name in the tokenizer
 _INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 
 def _arrays(encoded: Sequence[Any]) -> dict[str, np.ndarray]:
@@ -101,7 +101,7 @@ def _sentence_transformers(name: str, device: str | None) -> CrossEncoder:
 def load_cross_encoder(name: str,  # name on the hub, or a local folder
                        device: str | None = None,  # torch device; None: a GPU where there is one, else the CPU
                        ) -> CrossEncoder:
-    "Load a cross-encoder: packaged copy, local folder or hub. Raises `ModelError` where none of them has it."
+    "Load a cross-encoder: packaged copy, local folder or hub. Raises `ModelError` if none of them has it."
     if packaged := PACKAGED.get(name):
         spec = importlib.util.find_spec(packaged.package)
         if spec and spec.origin: return _onnx(Path(spec.origin).parent / packaged.folder, packaged.sha256)
@@ -115,7 +115,7 @@ def load_cross_encoder(name: str,  # name on the hub, or a local folder
 _READ = 500  # characters of a passage that are read
 
 def _read_part(question: str, text: str) -> str:
-    "The sentences of a passage that hold most words of a question."
+    "The sentences of a passage that share most words with a question."
     wanted, places = {*stems(question)}, sentences(text)
     has = [wanted & {*stems(text[a:b])} for a, b in places]
     most, part = -1, text[:_READ]
@@ -126,7 +126,7 @@ def _read_part(question: str, text: str) -> str:
     return part
 
 # %% ../../nbs/48_cross_encoder.ipynb #q005
-_CERTAIN = 50  # logits beyond it are as good as certain
+_CERTAIN = 50  # logits are cut off here, where the share is as good as 0 or 1
 
 def ordered_passages(question: str,
                      texts: Sequence[str],  # of passages

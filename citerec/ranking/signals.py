@@ -30,16 +30,16 @@ from ..text import clean
 # %% ../../nbs/45_signals.ipynb #s005
 @dataclass(frozen=True)
 class Queries:
-    "All questions that are asked for one text."
+    "All queries to the indexes for one text."
     body: str  # the text as a whole
-    near: str  # the words around the marker; the body where there is none
-    head: str  # what the words around the marker, or else the first sentence, say
+    near: str  # the words around the marker; the body if there is no marker
+    head: str  # the words around the marker; the first sentence if there is no marker
     beside: str  # the few words next to the marker
-    names: str  # of these, the ones with a capital
-    expanded: str  # the body with further words
+    names: str  # those of the words beside the marker that begin with a capital
+    expanded: str  # the body with further search terms of agent 1
     topic: str  # the keywords
-    variants: tuple[str, ...]  # claims and other wordings; the body where there are none
-    claims: tuple[int, ...]  # for each variant the place of the claim; -1: it is no claim
+    variants: tuple[str, ...]  # claims and other wordings; the body if there are none
+    claims: tuple[int, ...]  # for each variant the number of its claim; -1: the variant is not a claim
     marked: bool
 
 # %% ../../nbs/45_signals.ipynb #s005a
@@ -50,7 +50,7 @@ def as_it_is(text: str) -> MarkedText:
 def queries_of(prepared: MarkedText,
                analysis: QueryAnalysis | None = None,  # None: agent 1 has not read the text
                ) -> Queries:
-    "List what is asked for a text."
+    "List the queries for a text."
     body, near = prepared.body, prepared.near or prepared.body
     expanded = analysis.expanded_query if analysis else body
     rewritten = () if expanded.startswith(body) else (expanded,)
@@ -84,13 +84,13 @@ def remembered(answers: int,  # kept for each corpus
 class View:
     "A corpus under a filter: what may be recommended, and what may give evidence."
     allowed: np.ndarray  # bool, shape (papers,): candidates
-    voters: np.ndarray  # bool, shape (papers,): papers with references that may give evidence
-    hidden: np.ndarray  # rows of papers that are treated as not there
+    voters: np.ndarray  # bool, shape (papers,): papers that have references and may give evidence
+    hidden: np.ndarray  # rows of papers that are ignored
     out_degree: np.ndarray  # float32, shape (papers,): references
     in_degree: np.ndarray  # float32, shape (papers,): citations, without those by hidden papers
 
 def graph_of(corpus: Corpus) -> Graph:
-    "The citations of a corpus; none where they cannot be read, which agent 3 reports."
+    "The citations of a corpus; an empty graph if they cannot be read, which agent 3 reports."
     try: return corpus.graph
     except CorpusError: return Graph.from_edges(np.zeros((0, 2), dtype=np.int64), len(corpus))
 
@@ -118,12 +118,12 @@ YEARS_AFTER = 1  # years by which a candidate may be younger than the text: prep
 
 def year_of_draft(filters: SearchFilter,
                   ) -> int | None:  # None: unknown
-    "The year in which the text is taken to be written."
+    "The year in which the text was written, as far as the filter tells."
     return None if filters.year_max is None else filters.year_max - YEARS_AFTER
 
 # %% ../../nbs/45_signals.ipynb #s011
 def fuse(rankings: Sequence[Sequence[int]],  # lists of rows, best first
-         k: int = 60,  # how little the first ranks stand out
+         k: int = 60,  # the larger it is, the less the first ranks stand out
          ) -> dict[int, float]:  # row -> fused score, best first; ties in the order in which rows were first seen
     "Reciprocal rank fusion ([Cormack et al., 2009](https://doi.org/10.1145/1571941.1572114))."
     scores: dict[int, float] = {}
@@ -132,13 +132,13 @@ def fuse(rankings: Sequence[Sequence[int]],  # lists of rows, best first
     return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 # %% ../../nbs/45_signals.ipynb #s014
-EXACT_UP_TO = 200_000  # papers; above it the index is asked instead of all vectors
-ASKED = 1000  # nearest papers that an index is asked for
+EXACT_UP_TO = 200_000  # papers; in a larger corpus the index finds the nearest ones
+ASKED = 1000  # how many nearest papers an index has to find
 
 def similarities(corpus: Corpus,
                  vectors: np.ndarray,  # float32, shape (queries, dim), of length 1
                  filters: SearchFilter,
-                 ) -> np.ndarray:  # float32, shape (papers, queries); 0 where an index does not name the paper
+                 ) -> np.ndarray:  # float32, shape (papers, queries); 0 where an index does not find the paper
     "How near papers are to each query."
     if len(corpus) <= EXACT_UP_TO and not corpus.settings.qdrant_url:
         return corpus.cosines(np.ascontiguousarray(vectors.T))
@@ -152,7 +152,7 @@ def similarities(corpus: Corpus,
 
 # %% ../../nbs/45_signals.ipynb #s017
 def _context_words(index: ContextIndex, queries: Queries, n: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    "Signals by the words of citing sentences, shape (papers,); and by variant, shape (papers, variants)."
+    "Signals from the words of citing sentences, shape (papers,); and by variant, shape (papers, variants)."
     signals = {"ctx_bm25": index.by_paper(index.lexical.shares(queries.body), n),
                "ctx_beside": index.by_paper(index.beside.shares(queries.beside), n),
                "ctx_names": index.by_paper(index.names.scores(queries.names), n),
@@ -209,9 +209,9 @@ MEANING, WORDS, CONTEXT, CONTEXT_WORDS, VOTES = range(5)  # columns of `Evidence
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    "What the indexes say of every paper for one text."
+    "The answers of the indexes for one text: values of every paper."
     whole: dict[str, np.ndarray]  # signal -> shape (papers,)
-    context: dict[str, np.ndarray]  # the same for citing sentences; empty: there are none
+    context: dict[str, np.ndarray]  # the same for citing sentences; empty: the corpus has none
     by_variant: np.ndarray  # float32, shape (papers, variants, 4): all columns but the votes; NaN: unknown
     sentences: dict[str, np.ndarray]  # the best citing sentence of each paper
     fused: tuple[int, ...]  # rows of the fused list, best first
@@ -220,7 +220,7 @@ class Asked:
 # %% ../../nbs/45_signals.ipynb #s019b
 def _fused(orders: Sequence[np.ndarray], by_variant: np.ndarray, others: Sequence[int], allowed: np.ndarray, depth: int,
            rrf_k: int) -> dict[int, float]:
-    "Fuse the whole text with its variants; the whole text counts as much as all variants together."
+    "Fuse the whole text with its variants; the text has as much weight as all variants together."
     def leading(values: np.ndarray) -> list[int]: return top_k(values, depth, allowed & (values > 0)).tolist()
     lists = [leading(values) for values in orders]
     parts = [leading(by_variant[:, v, kind]) for v in others for kind in (MEANING, WORDS)]
@@ -250,8 +250,8 @@ def ask(corpus: Corpus,
         filters: SearchFilter,
         depth: int = 100,  # papers of each list that are fused
         rrf_k: int = 60,  # constant of reciprocal rank fusion
-        meaning: bool = True,  # ask the dense index; False: the vectors have failed
-        words: bool = True,  # ask the lexical index; False: it has failed
+        meaning: bool = True,  # use the dense index; False: the vectors have failed
+        words: bool = True,  # use the lexical index; False: it has failed
         ) -> Asked:
     "Ask all indexes for a text."
     n, nothing, texts = len(corpus), np.full(len(corpus), np.nan, dtype=np.float32), _texts(queries)
@@ -296,7 +296,7 @@ def leading(values: np.ndarray,  # shape (papers,)
             k: int,
             allowed: np.ndarray | None = None,  # bool, shape (papers,); None: all
             ) -> np.ndarray:  # rows of the `k` largest values above 0, best first
-    "The leaders of an order."
+    "The papers that come first in an order."
     if k <= 0: return np.zeros(0, dtype=np.int64)
     above = values > 0
     return top_k(values, k, above if allowed is None else above & allowed)
@@ -307,8 +307,8 @@ _LEADERS: dict[str, dict[str, int]] = {  # candidates taken from each order
              "name_cover": 20, "bm25_topic": 40, "rrf": 100},
     "context": {"ctx_best": 60, "ctx_near": 60, "ctx_bm25": 40, "ctx_soft": 60, "ctx_beside": 40, "ctx_names": 30},
 }
-_FROM_VARIANTS = (240, 160, 120, 80)  # taken by meaning, words, sentences and their words, of all variants together
-_LEAST_OF_VARIANT = 12  # of one variant and kind
+_FROM_VARIANTS = (240, 160, 120, 80)  # candidates from all variants: by meaning, words, sentences and their words
+_LEAST_OF_VARIANT = 12  # least candidates from one variant, by each of these four
 
 def _led(asked: Asked, allowed: np.ndarray) -> dict[str, np.ndarray]:
     "The candidates of each family."
@@ -321,11 +321,11 @@ def _led(asked: Asked, allowed: np.ndarray) -> dict[str, np.ndarray]:
     return {family: np.unique(np.concatenate(rows)) for family, rows in led.items() if rows}
 
 # %% ../../nbs/45_signals.ipynb #s024
-_BALLOTS = (300, 50, 30)  # voters by meaning, by words, by first sentence
-_OF_VARIANT = 50  # voters for one variant
+_BALLOTS = (300, 50, 30)  # voters chosen by meaning, by words, by the first sentence
+_OF_VARIANT = 50  # voters chosen by each variant
 
 def _voters(asked: Asked, seen: View) -> tuple[np.ndarray, np.ndarray]:
-    "Rows of the voters, and how near they are: a column for each ballot."
+    "Rows of the voters, and how near they are: a column for each way to choose them."
     variants = [asked.by_variant[:, v, MEANING] for v in range(asked.by_variant.shape[1])]
     orders = [asked.whole["dense"], asked.whole["bm25"], asked.whole["bm25_head"], *variants]
     sizes = (*_BALLOTS, *[_OF_VARIANT] * len(variants))
@@ -340,7 +340,7 @@ def _voters(asked: Asked, seen: View) -> tuple[np.ndarray, np.ndarray]:
 _LETTERS = 7  # characters a word of an abstract, with the space after it
 
 def _filled(corpus: Corpus, asked: Asked, rows: np.ndarray, seen: View) -> dict[str, np.ndarray]:
-    "What the indexes and the corpus say of some papers: the fields of `Evidence` that go by candidate."
+    "The values of some papers from the indexes and the corpus: the fields of `Evidence` with a row for each candidate."
     values = np.full((len(rows), len(SIGNALS)), np.nan, dtype=np.float32)
     for name, whole in (asked.whole | asked.context).items(): values[:, SIGNALS.index(name)] = whole[rows]
     if asked.centroid is not None: values[:, SIGNALS.index("centroid")] = corpus.cosines(asked.centroid, rows)
@@ -354,13 +354,13 @@ def _filled(corpus: Corpus, asked: Asked, rows: np.ndarray, seen: View) -> dict[
     return {"values": values, "by_variant": np.concatenate([asked.by_variant[rows], votes], axis=2), **by_candidate}
 
 # %% ../../nbs/45_signals.ipynb #s024d
-_WITHIN = 3000  # papers to which a search is narrowed, all of which become candidates
+_WITHIN = 3000  # most candidates from a search that is limited to given papers
 
 def text_evidence(corpus: Corpus,
                   asked: Asked,
                   filters: SearchFilter,
                   ) -> Evidence:  # families text, claim, context and prior
-    "Make the table of what text and citing sentences lead to."
+    "Make the table of the candidates that the text and citing sentences lead to."
     seen = view(corpus, filters)
     led = _led(asked, seen.allowed)
     if filters.within_ids: led["text"] = np.union1d(led["text"], np.flatnonzero(seen.allowed)[:_WITHIN])
@@ -385,7 +385,7 @@ def evidence_table(evidence: Evidence,
 
 # %% ../../nbs/45_signals.ipynb #s027
 def _strongest(near: np.ndarray,  # shape (voters,): how near each voter is; 0: not on this ballot
-               k: int,  # voters that count
+               k: int,  # how many voters count
                power: float,
                ) -> np.ndarray:  # weights of the voters
     "Weights of the nearest voters; 0 for all others."
@@ -400,7 +400,7 @@ def _shares_of(graph: Graph, voters: np.ndarray, weights: np.ndarray, n: int) ->
     return push(graph.references, voters, weights / total)
 
 # %% ../../nbs/45_signals.ipynb #s027c
-_SOFT = 20  # how much the nearest voters outweigh the others where all vote
+_SOFT = 20  # how much the nearest voters outweigh the others in the ballot in which all vote
 _YEARS = 2  # years apart from the draft after which a vote weighs 1/e
 
 def _votes(corpus: Corpus, evidence: Evidence, year: int | None) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -418,10 +418,10 @@ def _votes(corpus: Corpus, evidence: Evidence, year: int | None) -> tuple[dict[s
     return {name: share(w) for name, w in ballots.items()}, np.column_stack([share(w) for w in by_variant])
 
 # %% ../../nbs/45_signals.ipynb #s029
-_AFTER = 10  # added to the place of a seed before it is inverted: how little the first seeds stand out
+_AFTER = 10  # a seed weighs 1 / (_AFTER + rank): the larger it is, the less the first seeds stand out
 
 def _start(seeds: np.ndarray, n: int) -> np.ndarray:
-    "Weights of seeds by their place, with a sum of 1."
+    "Weights of seeds by their rank, with a sum of 1."
     start = np.zeros(n, dtype=np.float32)
     start[seeds] = 1 / (_AFTER + np.arange(len(seeds), dtype=np.float32))
     return start / max(float(start.sum()), 1e-9)
@@ -441,7 +441,7 @@ WALKED = 2000  # papers from which a step of a walk goes on
 _STEPS, _BACK = 3, .3  # steps of a walk, and the share that returns to the seeds at each
 
 def _walk(graph: Graph, start: np.ndarray, seen: View) -> np.ndarray:
-    "Where a walk ends that keeps returning to where it started."
+    "The weights of papers after a walk, at each step of which a part of the weight returns to the seeds."
     walk, links = start, np.maximum(seen.in_degree + seen.out_degree, 1)
     for _ in range(_STEPS):
         step = (walk / links).astype(np.float32)
@@ -472,7 +472,7 @@ def _second_seeds(asked: Asked, signals: Mapping[str, np.ndarray], allowed: np.n
 
 # %% ../../nbs/45_signals.ipynb #s031c
 def _citers(corpus: Corpus, evidence: Evidence, seen: View) -> dict[str, np.ndarray]:
-    "The nearest of the voters that cite a paper, and their mean."
+    "For each paper, the largest and the mean cosine of the voters that cite it."
     references, n = corpus.graph.references, len(corpus)
     dense = evidence.nearness[:, 0]
     total, best = push(references, evidence.voters, dense), np.zeros(n, dtype=np.float32)
@@ -499,13 +499,13 @@ def graph_signals(corpus: Corpus,
                   seen: View,
                   year: int | None,  # of the draft
                   ) -> tuple[dict[str, np.ndarray], np.ndarray]:  # signals, shape (papers,); and votes by variant
-    "What citations say."
+    "The signals of the citation graph."
     signals, by_variant = _votes(corpus, evidence, year)
     first = spread(corpus, np.array(retrieved, dtype=np.int64), seen)
     signals |= {"cocite": first["cocite"], "walk": first["walk"], "in_degree_log": np.log1p(seen.in_degree)}
     second = spread(corpus, _second_seeds(asked, signals, seen.allowed), seen)
     signals |= {f"{name}2": values for name, values in second.items()}
-    lift = np.sqrt(1 + seen.in_degree)  # what a paper that is cited a lot gets from anything
+    lift = np.sqrt(1 + seen.in_degree)  # a paper with many citations gets some weight from any seeds
     signals |= {f"{name}_norm": signals[name] / lift for name in ("vote50", "vote_soft", "cocite", "walk")}
     return signals | _citers(corpus, evidence, seen) | _counts(corpus, seeds, seen, year), by_variant
 
@@ -522,9 +522,9 @@ def graph_evidence(corpus: Corpus,
                    added: Sequence[int],  # rows that the seed rule adds
                    filters: SearchFilter,
                    max_expansion: int = 40,  # papers that the seed rule adds at most
-                   beside: Sequence[int] = (),  # rows that the papers which the draft cites lead to
+                   beside: Sequence[int] = (),  # rows of papers found from the papers that the draft already cites
                    ) -> Evidence:  # with the family graph, and the candidates that it leads to
-    "Add to the table what the graph says."
+    "Add the signals of the graph to the table, and the candidates that the graph leads to."
     if not corpus.graph.references.nnz: return evidence
     seen, year = view(corpus, filters), year_of_draft(filters)
     signals, votes = graph_signals(corpus, asked, evidence, retrieved, seeds, seen, year)
@@ -572,7 +572,7 @@ FAMILIES |= {"prior": ["age", "length", "age_rank"],
 NAMES: list[str] = [name for names in FAMILIES.values() for name in names]
 
 # %% ../../nbs/45_signals.ipynb #s036
-_UNRANKED = 9999  # rank of a candidate of which an order says nothing
+_UNRANKED = 9999  # rank of a candidate that has no value in an order
 
 def ranks(values: np.ndarray,  # shape (candidates, columns)
           ) -> np.ndarray:  # shape (candidates, columns): from 0; `_UNRANKED` where the value is 0 or unknown
@@ -583,11 +583,11 @@ def ranks(values: np.ndarray,  # shape (candidates, columns)
     return np.where(values > 0, out, _UNRANKED).astype(np.float32)
 
 # %% ../../nbs/45_signals.ipynb #s036b
-_NEAR_TOP = 10  # added to a rank before it is inverted: how little the first places of a claim stand out
+_NEAR_TOP = 10  # a rank counts 1 / (_NEAR_TOP + rank): the larger it is, the less the first ranks stand out
 
 def claim_scores(evidence: Evidence,
                  ) -> np.ndarray:  # float32, shape (candidates, variants)
-    "How well each candidate serves each variant: its places by meaning, words, sentences and votes, fused."
+    "How well each candidate fits each variant: its ranks by meaning, words, sentences and votes, fused."
     n, variants, kinds = evidence.by_variant.shape
     places = ranks(evidence.by_variant.reshape(n, variants * kinds)).reshape(n, variants, kinds)
     return np.where(places < _UNRANKED, 1 / (_NEAR_TOP + places), 0).sum(axis=2).astype(np.float32)
@@ -618,7 +618,7 @@ def features(evidence: Evidence,
              queries: Queries,
              year: int | None,  # of the draft; None: unknown
              ) -> np.ndarray:  # float32, shape (candidates, len(NAMES)); NaN: unknown
-    "What the ranker sees."
+    "The table of features that the ranker reads."
     n = len(evidence)
     if not n: return np.zeros((0, len(NAMES)), dtype=np.float32)
     raw = {name: evidence.values[:, i] for i, name in enumerate(SIGNALS)} | _claims(evidence)

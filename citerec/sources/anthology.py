@@ -195,7 +195,7 @@ def _data_files(folder: Path) -> tuple[Path, list[Path]]:
 def _read_all(files: Sequence[Path], collections: dict[str, Any], progress: bool) -> dict[Path, list[_Entry] | str]:
     "The papers of each file, or why it cannot be read."
     entries: dict[Path, list[_Entry] | str] = {}
-    for path in tqdm(files, desc="Anthology", unit="file", disable=not progress):
+    for path in tqdm(files, desc="Anthology", unit=" files", disable=not progress):
         try: entries[path] = _read_file(path, collections.get(path.stem))
         except (ValueError, OSError, ElementTree.ParseError) as e: entries[path] = " ".join(str(e).split())[:120]
     return entries

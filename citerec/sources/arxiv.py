@@ -250,7 +250,7 @@ class _Listing(Source):
         seen: set[str] = set()
         pages = _query_pages(self.service, self.query, self.max_results, tally)
         if self.ids: pages = _id_pages(self.service, self.ids)
-        with tqdm(total=left, desc="arXiv", unit="paper", disable=not self._progress) as bar:
+        with tqdm(total=left, desc="arXiv", unit=" papers", disable=not self._progress) as bar:
             for feed in pages:
                 self.announced = tally.announced
                 if not self.ids: bar.total = min(feed.total, self.max_results)

@@ -7,12 +7,12 @@ __all__ = ['OUTCOMES', 'Finding', 'ImportReport', 'read_bibliography', 'paper_of
 
 # %% ../../nbs/25_bibliography.ipynb #c003
 import hashlib
-import html
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from .formats import Entry, bib_entries, csl_entries, ris_entries
 from .records import best_text, clean_year, find_arxiv_id, find_doi, plain_text
 from .references import bibtex_of
 from .source import Source
+from ..tables import rows_html
 
 # %% ../../nbs/25_bibliography.ipynb #c005
 OUTCOMES = ("read", "matched", "repaired", "merged", "left out")
@@ -44,10 +45,6 @@ class Finding:
 
 # %% ../../nbs/25_bibliography.ipynb #t005b
 _COLUMNS = ("file", "line", "key", "outcome", "reason", "paper")
-
-def _row(cells: Iterable[object], tag: str) -> str:
-    "A row of an HTML table; what stands in a file is text, never markup."
-    return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
 
 @dataclass(frozen=True)
 class ImportReport:
@@ -74,8 +71,8 @@ class ImportReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = [_row((f.file, f.line, f.key, f.outcome, f.reason, f.paper_id or ""), "td") for f in self.findings]
-        return f"<p>{html.escape(str(self).splitlines()[0])}</p><table>{_row(_COLUMNS, 'th')}{''.join(rows)}</table>"
+        rows = [(f.file, f.line, f.key, f.outcome, f.reason, f.paper_id or "") for f in self.findings]
+        return f"<p>{escape(str(self).splitlines()[0])}</p>{rows_html(_COLUMNS, rows)}"
 
 # %% ../../nbs/25_bibliography.ipynb #c014
 _PLACES = ("url", "link", "note", "howpublished", "annote", "file")  # fields that may hold identifiers

@@ -44,7 +44,7 @@ def _first(value: Any, name: str) -> str:
 
 # %% ../../nbs/23_crossref.ipynb #t005b
 def _paper_id(doi: str) -> str:
-    "The id of the paper with a DOI: the one of arXiv where arXiv gave the DOI."
+    "The id of the paper with a DOI; an arXiv id if the DOI is one of arXiv's."
     arxiv = normal_arxiv_id(doi)
     return f"arxiv:{arxiv}" if arxiv else f"doi:{doi}"
 
@@ -53,7 +53,7 @@ def _title(work: Any) -> str:
     title, subtitle = _first(work, "title"), _first(work, "subtitle")
     return f"{title}: {subtitle}" if title and subtitle and title_key(subtitle) not in title_key(title) else title
 
-# the best first; others are dates of the record
+# kinds of dates, the best first; all other dates are those of the record, not of the paper
 _DATES = ("issued", "published", "published-print", "published-online")
 
 def _year(work: Any) -> int | None:
@@ -89,13 +89,13 @@ def parse_works(answer: Any,  # an answer of Crossref: one work or a list of the
 
 # %% ../../nbs/23_crossref.ipynb #c012
 def _one(body: bytes) -> Any:
-    "The answer to a look-up; raises `ValueError` where it holds no work."
+    "The answer to a look-up; raises `ValueError` if it contains no work."
     answer = json.loads(body)
     if not isinstance(dig(answer, "message"), dict): raise Incomplete("an answer without a work")
     return answer
 
 def _some(body: bytes) -> Any:
-    "The answer to a search; raises `ValueError` where it holds no list, or an empty one although there are works."
+    "The answer to a search; raises `ValueError` for one without a list, or with an empty list although works exist."
     answer = json.loads(body)
     works, total = dig(answer, "message", "items"), whole_number(dig(answer, "message", "total-results"))
     if not isinstance(works, list): raise Incomplete("an answer without a list of works")
@@ -124,8 +124,8 @@ class _LookUp(Source):
         return parse_work(self.service.get(f"works/{quote(wanted, safe='')}", _one)) if wanted else None
 
     def find(self,
-             paper: Paper,  # what is known of it
-             ) -> Paper | None:  # None: no answer that is surely the same paper
+             paper: Paper,  # its title, and its year and authors if known
+             ) -> Paper | None:  # None: no answer is certainly the same paper
         "The paper with a title, if year and authors do not contradict. Raises `ServiceError`."
         bare = paper.model_copy(update={"doi": None, "arxiv_id": None})
         for answer in parse_works(self.service.get(_search(paper), _some, ())):
@@ -139,7 +139,7 @@ class _LookUp(Source):
         "The registered record of a paper. Raises `ServiceError`."
         if paper.doi and (registered := self.look_up(paper.doi)):
             short, long = sorted((title_key(paper.title), title_key(registered.title)), key=len)
-            if short and long.startswith(short): return registered  # the shorter one may lack the subtitle
+            if short and long.startswith(short): return registered  # the shorter title may lack the subtitle
         return self.find(paper)
 
 # %% ../../nbs/23_crossref.ipynb #t012f
@@ -147,7 +147,7 @@ API = "https://api.crossref.org"
 _INTERVAL = .1  # seconds between two requests; ten a second are polite
 
 def _wanted(dois: Sequence[str]) -> list[str]:
-    "DOIs in their one form, each once. Raises `InputError` for the first that is none."
+    "DOIs in their standard form, each once. Raises `InputError` for the first that is not a DOI."
     for given in dois:
         if not find_doi(given): raise InputError(f"{given!r} is no DOI.", "Give DOIs such as 10.1145/571941.571944.")
     return list(dict.fromkeys(doi for given in dois if (doi := find_doi(given))))
@@ -155,7 +155,7 @@ def _wanted(dois: Sequence[str]) -> list[str]:
 class CrossrefSource(_LookUp):
     "Papers by their DOIs, and look-ups, from Crossref."
     def __init__(self,
-                 dois: Sequence[str] = (),  # papers wanted; none where it is only used to look up
+                 dois: Sequence[str] = (),  # papers wanted; empty if the source is only used for look-ups
                  folder: str | Path | None = None,  # where answers are kept; None: nowhere
                  settings: Settings | None = None,  # None: from the environment
                  service: Service | None = None,  # None: Crossref
@@ -169,13 +169,13 @@ class CrossrefSource(_LookUp):
         self.missing: list[str] = []  # DOIs that Crossref does not know
 
     def check(self) -> None:
-        "Fetch everything once; raises `InputError` where Crossref knows none of the DOIs."
+        "Fetch everything once; raises `InputError` if Crossref knows none of the DOIs."
         if not any(True for _ in self.papers()): raise InputError("Crossref knows none of these DOIs.", "Check them.")
 
     def papers(self) -> Iterator[Paper]:
         "The papers in the order of their DOIs; unknown DOIs are in `missing`. Raises `ServiceError`."
         self.missing = []
-        for doi in tqdm(self.dois, desc="Crossref", unit="DOI", disable=not self._progress):
+        for doi in tqdm(self.dois, desc="Crossref", unit=" DOIs", disable=not self._progress):
             if paper := self.look_up(doi): yield paper
             else: self.missing.append(doi)
 

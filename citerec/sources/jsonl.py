@@ -28,14 +28,14 @@ R = TypeVar("R", bound=Record)
 _READ = frozenset({"title", "abstract", "authors", "concepts", "venue", "text"})  # fields that people read
 
 def _cleaned(name: str, value: Any) -> Any:
-    "A value as a record has it: a list without nulls, a DOI in its one form, words without markup."
+    "A value in the form of our records: a list without nulls, a DOI in its standard form, text without markup."
     if isinstance(value, list): return [_cleaned(name, v) for v in value if v is not None]
     if name in _READ and isinstance(value, str): return plain_text(value)
     return (normal_doi(value) or value) if name == "doi" else value
 
 # %% ../../nbs/12_jsonl.ipynb #t009b
 def _with_kind(fields: dict[str, Any]) -> dict[str, Any]:
-    "The fields of a paper with the summary in its place, and with the kind of its text."
+    "The fields of a paper; a summary takes the place of a missing abstract, and `text_kind` says which it is."
     fields = {name: value for name, value in fields.items() if name != "abstract" or value is not None}
     if fields.get("text_kind") not in ("abstract", "summary"):
         fields["text_kind"] = "summary" if fields.get("summary") and "abstract" not in fields else "abstract"
@@ -45,7 +45,7 @@ def _with_kind(fields: dict[str, Any]) -> dict[str, Any]:
 def _record(line: bytes,  # JSON
             kind: type[R],
             ) -> R:
-    "The record in a line. Raises `ValueError` or `TypeError` with the reason where there is none."
+    "The record in a line. Raises `ValueError` or `TypeError` with the reason if the line is not a record."
     try: fields = json.loads(line)
     except ValueError as e: raise ValueError(f"not readable as JSON ({e})") from None
     if not isinstance(fields, dict): raise TypeError("not a JSON object")
@@ -62,8 +62,8 @@ def _open(path: Path) -> IO[bytes]:
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 def read_records(path: Path,  # a file of JSON lines, .gz or plain
-                 kind: type[R],  # what each line is to be
-                 faults: list[str] | None = None,  # is filled with what is wrong; None: the first fault raises
+                 kind: type[R],  # the class of the records
+                 faults: list[str] | None = None,  # a list to which faults are added; None: the first fault raises
                  ) -> Iterator[R]:
     "The records of one file. Raises `InputError` for the first fault, unless faults are collected."
     def fault(line: int, reason: str) -> None:
@@ -86,7 +86,7 @@ def _data_file(folder: Path, name: str) -> Path | None:
     return next((p for p in (folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz") if p.exists()), None)
 
 def _vectors_file(folder: Path, wanted: str | Path | None) -> Path | None:
-    "The file with the ready vectors: the wanted one, or the only one of the folder."
+    "The file with the ready vectors: the one that the user named, else the only one in the folder."
     if wanted and not Path(wanted).exists():
         raise InputError(f"There is no file {wanted}.",
                          "Correct the path of the vectors, or leave it out to embed the papers.")

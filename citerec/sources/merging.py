@@ -50,7 +50,7 @@ def _published_first(paper: Paper) -> tuple[bool, bool]:
 def merge_papers(papers: Sequence[Paper],  # records of one paper
                  ) -> Paper:  # with the id of the first
     "Make one record of several."
-    lead = min(papers, key=_published_first)  # of equals the first
+    lead = min(papers, key=_published_first)  # the first one, if several are published or none is
     others = [lead, *(p for p in papers if p is not lead)]
     def first(name: str) -> Any: return next((v for p in others if (v := getattr(p, name)) is not None), None)
     own = {p.paper_id for p in papers}
@@ -84,7 +84,7 @@ class Merge:
         return f"{self.merged} ({self.source}) is {self.kept} by its {self.reason}: {self.title}"
 
 # %% ../../nbs/15_merging.ipynb #t010c
-_COMMON = 30  # records with one title: a more frequent title does not name a paper
+_COMMON = 30  # a title with more records than this, such as "Editorial", does not identify a paper
 
 def _names(facts: Facts) -> list[tuple[str, str]]:
     "The identifiers of a record, each with its kind."
@@ -101,7 +101,7 @@ class _Matcher:
         self._by_name: dict[tuple[str, str], int] = {}  # kind and identifier -> first record
 
     def add(self, number: int, paper: Paper) -> None:
-        "Take in a record of the source with this number."
+        "Add a record; `number` is that of its source."
         i = self.groups.add()
         self._owners[i] = {number}
         self.facts.append(facts_of(paper))
@@ -118,7 +118,7 @@ class _Matcher:
         self._owners[i] |= self._owners[j]
 
     def join_by(self, i: int, names: Iterable[tuple[str, str]]) -> None:
-        "Join a record with those that share a name with it."
+        "Join a record with the records that share an identifier with it."
         for name in names:
             other = self.groups.first(self._by_name.setdefault(name, i))
             if other != self.groups.first(i) and (name[0] == "id" or self.may_join(other, i)):
@@ -152,7 +152,7 @@ def _join_by_title(matcher: _Matcher) -> None:
 # %% ../../nbs/15_merging.ipynb #t010i
 @dataclass
 class _Plan:
-    "What becomes of each record."
+    "Which paper each record belongs to."
     group: list[int]  # by record, in the sources' order: the first record of its paper
     ids: list[str]  # by record
     aliases: dict[str, str] = field(default_factory=dict)  # other names of papers -> id
@@ -166,7 +166,7 @@ def _aliases(group: list[int], ids: list[str], facts: list[Facts]) -> dict[str, 
         else:
             for d in facts[i].dois | facts[i].preprint_dois: aliases.setdefault(f"doi:{d}", ids[i])
             for a in facts[i].arxiv_ids: aliases.setdefault(f"arxiv:{a}", ids[i])
-    for paper_id in {ids[lead] for lead in group}: aliases.pop(paper_id, None)  # the id of a paper is no other name
+    for paper_id in {ids[lead] for lead in group}: aliases.pop(paper_id, None)  # an id is never an alias
     return aliases
 
 # %% ../../nbs/15_merging.ipynb #t010k
@@ -194,13 +194,13 @@ def _plan(records: Iterable[tuple[int, Paper]],  # number of the source, record
 class _Combined(Source):
     "The records of several sources, one source after the other, and the plan for them."
     def __init__(self,
-                 *sources: Source,  # where two give the same paper, the earlier one gives it its id
+                 *sources: Source,  # if two sources have the same paper, it gets the id of the earlier source
                  apart: bool = False,  # the sources are free of duplicates: nothing is merged within one of them
                  ):
         self.sources, self.apart = sources, apart
         self.name = " + ".join(s.name for s in sources)
         summaries = any(s.text_kind == "summary" for s in sources)
-        self.text_kind = "summary" if summaries else "abstract"  # each paper says its own
+        self.text_kind = "summary" if summaries else "abstract"  # each paper has its own `text_kind`
         self._made: _Plan | None = None
 
     def _numbered(self) -> Iterator[tuple[int, Paper]]:
@@ -263,16 +263,16 @@ class _Rerouted(_Combined):
 
 # %% ../../nbs/15_merging.ipynb #t010t
 class MergedSource(_Rerouted):
-    "One or several sources as one, in which each paper is there once."
+    "One or several sources as one source, which has each paper once."
     vectors: Path | None = None  # merging moves the rows, so the papers are embedded
 
     @property
     def merges(self) -> list[Merge]:
-        "What was merged into what, and why."
+        "Every merge: the paper, the record that became part of it, and the reason."
         return self._planned.merges
 
     def papers(self) -> Iterator[Paper]:
-        "The papers, each where its first record stood."
+        "The papers, each at the place of its first record."
         group = self._planned.group
         sizes = Counter(group)
         versions: dict[int, list[Paper]] = defaultdict(list)
@@ -287,7 +287,7 @@ class MergedSource(_Rerouted):
         return {i for s in self.sources for i in s.retracted()}
 
     def describe(self) -> dict[str, Any]:
-        "What each source says of itself, and how many records were merged for which reason."
+        "The facts of each source, and how many records were merged for each reason."
         said = [{"source": s.name} | s.describe() for s in self.sources]
         days = [one["fetched"] for one in said if one.get("fetched")]
         both = said[0] if len(said) == 1 else {"sources": said} | ({"fetched": min(days)} if days else {})

@@ -32,8 +32,8 @@ Box = tuple[float, float, float, float]  # left, bottom, right, top in points, f
 class PdfLine:
     "A line of text within one column."
     text: str
-    size: float  # points, of most letters
-    bold: bool  # most letters are
+    size: float  # size of most letters, in points
+    bold: bool  # whether most letters are bold
     box: Box  # the bottom is the baseline
     lead: str = ""  # its first words, if they are in another type than the rest; else ""
     font: str = ""  # name of the font of most letters
@@ -57,7 +57,7 @@ class PdfDocument:
 
 # %% ../../nbs/26_pdf.ipynb #c008
 _ACCENTS = dict(zip("´`¨ˆ˜ˇ˚˘˙˝¯¸˛", "\u0301\u0300\u0308\u0302\u0303\u030c\u030a\u0306\u0307\u030b\u0304\u0327\u0328",
-                    strict=True))  # as characters of their own -> as part of a letter
+                    strict=True))  # accent as a character of its own -> accent as a part of a letter
 _BEFORE = re.compile(r"([´`¨ˆ˜ˇ˚˘˙˝¯])\s?([^\W\d_])")
 _BEHIND = re.compile(r"([^\W\d_])\s?([¸˛])")
 _PLAIN = {c: unicodedata.normalize("NFKC", chr(c))
@@ -78,11 +78,11 @@ def mended(text: str,  # as a file has it
     return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs"))
 
 # %% ../../nbs/26_pdf.ipynb #c011
-_BROKEN = frozenset({0x2, 0xAD, 0xFFFE})  # what PDFium, and writers, put where a word is broken
+_BROKEN = frozenset({0x2, 0xAD, 0xFFFE})  # characters by which PDFium or a writer marks where a word is broken
 _SPACES = frozenset({*range(0x21), 0xA0, 0x2002, 0x2003, 0x2009, 0x3000, 0xFEFF}) - _BROKEN
 _BOLD_NAME = re.compile(r"bold|black|heavy|demi|-medi|[a-z]bx?\d|[a-z]TB\b|[-,_]bd\b|^(?:ptm|phv|ppl)b", re.IGNORECASE)
 _BOLD_FLAG = 1 << 18
-_WAY = 100  # an accent may be drawn so many characters after its letter
+_WAY = 100  # at most so many characters lie between a letter and its accent in the order of drawing
 _NOTHING = 0x200B
 _LETTER_HEIGHT = .7  # height of a capital, as a share of the font size
 
@@ -184,7 +184,7 @@ _FARTHEST = 20_000  # points from the corner of a page; a damaged file may place
 _PDFIUM = threading.RLock()  # PDFium keeps its state in one place for the whole process
 
 def _page_words(page: pypdfium2.PdfPage) -> tuple[list[_Word], list[_Word]]:
-    "Words of the text, and those that run another way."
+    "Words of the text, and words that run in another direction."
     text = page.get_textpage()
     try: words = list(_words(_Characters(text)))
     finally: text.close()
@@ -433,7 +433,7 @@ def read_document(path: str | Path,  # of a PDF file
     with _opened(path) as document:
         with _PDFIUM:
             count, said = len(document), [mended(document.get_metadata_value(key)).strip() for key in _SAID]
-        numbers = tqdm(range(count), desc=path.name, unit="page", disable=not progress)
+        numbers = tqdm(range(count), desc=path.name, unit=" pages", disable=not progress)
         read = [_read_page(document, n) for n in numbers]
     apart = _margins([lines for lines, *_ in read], [height for *_, height, _ in read])
     pages = tuple(PdfPage(n + 1, tuple(line for i, line in enumerate(lines) if i not in margin),

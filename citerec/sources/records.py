@@ -160,7 +160,7 @@ def whole_number(value: Any,
 def make_paper(**fields: Any,  # of `Paper`
                ) -> Paper | None:  # None where they make no paper
     "A paper of fields that come from elsewhere."
-    try: return Paper(**fields)
+    try: return Paper.model_validate(fields)
     except ValidationError: return None
 
 # %% ../../nbs/11_records.ipynb #c014b

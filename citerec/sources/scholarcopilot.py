@@ -317,7 +317,7 @@ class _Files(Source):
         "All rows, including broken ones; a file that ends too early has one more broken row."
         for path in self.files:
             number = 0
-            with _opened(path) as file, tqdm(desc=path.name, unit="row", disable=not progress) as bar:
+            with _opened(path) as file, tqdm(desc=path.name, unit=" rows", disable=not progress) as bar:
                 try:
                     for row in self._read[path](file):
                         number = row.number

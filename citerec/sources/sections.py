@@ -48,7 +48,7 @@ class PdfPaper:
 # %% ../../nbs/28_sections.ipynb #c006
 _SMALLER = .94  # of the size of the text; footnotes, captions and tables are smaller
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_SAYS = 3  # least words of small print that is kept; shorter pieces are labels in a figure
+_SAYS = 3  # small print is kept if it has at least so many words; shorter pieces are labels in a figure
 _ENDS = re.compile(r"[.!?:][\"'”’)\]]*\d{0,2}$")
 _BULLET = re.compile(r"[•▪◦‣∙●■]\s?")
 _ITEM = re.compile(r"(?:[*–—-]\s|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]\s)")

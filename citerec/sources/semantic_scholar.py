@@ -160,7 +160,7 @@ _BATCH = 100  # papers a request; 500 are allowed, but not 10 MB of references
 
 def _records(service: Service, papers: Sequence[Paper], by_title: bool, progress: bool) -> Iterator[tuple[Paper, Any]]:
     "Each paper with its record; None where there is none."
-    with tqdm(total=len(papers), desc="Semantic Scholar", unit="paper", disable=not progress) as bar:
+    with tqdm(total=len(papers), desc="Semantic Scholar", unit=" papers", disable=not progress) as bar:
         for start in range(0, len(papers), _BATCH):
             batch = papers[start : start + _BATCH]
             asked = {paper.paper_id: name for paper in batch if (name := _asked_as(paper))}
@@ -278,7 +278,7 @@ class _Citing(_Asking):
     def _cited(self, known: list[tuple[Paper, Any]]) -> Iterator[tuple[Paper, Any, str]]:
         "Each citation by another paper: the cited paper, the citation, the id of the citing paper."
         if not self._contexts: return
-        for paper, record in tqdm(known, desc="citations", unit="paper", disable=not self._progress):
+        for paper, record in tqdm(known, desc="citations", unit=" papers", disable=not self._progress):
             if not isinstance(dig(record, "paperId"), str): continue
             for citation in _citing(self.service, paper, record, self._most, self.held_back):
                 citing_id = self._ids.of(dig(citation, "citingPaper"))

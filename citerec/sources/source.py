@@ -15,7 +15,8 @@ from ..errors import InputError
 from ..schema import CitationContext, CitationEdge, Paper, Record
 
 # %% ../../nbs/10_source.ipynb #c005
-# fields of papers that fingerprints are older than, and their usual values
+# Newer fields of papers, with their defaults. A field with its default is not hashed, so fingerprints that were
+# made before the field existed stay valid.
 _NEWER: dict[str, Any] = {"text_kind": "abstract", "language": None, "awards": (), "pdf_url": None}
 
 def records_sha256(*records: Iterable[Record],
@@ -24,7 +25,7 @@ def records_sha256(*records: Iterable[Record],
     digest = hashlib.sha256()
     for group in records:
         for number, record in enumerate(group):
-            if not number: digest.update(b"\0")  # a group without records leaves no trace
+            if not number: digest.update(b"\0")  # an empty group is not hashed, so it equals no group
             unset = {name for name, usual in _NEWER.items() if getattr(record, name, None) == usual}
             digest.update(record.model_dump_json(exclude=unset).encode() + b"\n")
     return digest.hexdigest()
@@ -32,7 +33,7 @@ def records_sha256(*records: Iterable[Record],
 # %% ../../nbs/10_source.ipynb #c008
 def check_ids(papers: Iterable[Paper],
               ) -> None:
-    "Raise `InputError` where there are no papers, or two with one id."
+    "Raise `InputError` if there are no papers, or if two papers have the same id."
     seen: set[str] = set()
     for paper in papers:
         if paper.paper_id in seen:
@@ -44,32 +45,32 @@ def check_ids(papers: Iterable[Paper],
 class Source:
     "Where the records of a corpus come from. A source of your own needs a name and `papers`."
     name: str  # for the manifest
-    text_kind: str = "abstract"  # what `Paper.abstract` holds unless a paper says it itself: "abstract" or "summary"
-    vectors: Path | None = None  # ready vectors, .npy in the papers' order; None: to be embedded
+    text_kind: str = "abstract"  # what `Paper.abstract` holds, "abstract" or "summary"; a paper's own value goes first
+    vectors: Path | None = None  # .npy file of ready vectors, in the order of the papers; None: citerec makes them
 
     def papers(self) -> Iterator[Paper]:
         "The papers, each once."
         raise NotImplementedError
 
     def edges(self) -> Iterator[CitationEdge]:
-        "Citations in addition to those in the papers' `references`; ends outside the corpus are allowed."
+        "Citations in addition to those in the papers' `references`; either paper may be outside the corpus."
         yield from ()
 
     def contexts(self) -> Iterator[CitationContext]:
-        "Citing sentences; those that cite papers outside the corpus are allowed."
+        "Citing sentences; the cited paper may be outside the corpus."
         yield from ()
 
     def check(self) -> None:
-        "Read all records, and raise `InputError` for those that cannot be used."
+        "Read all records; raises `InputError` if one of them cannot be used."
         check_ids(self.papers())
         for _ in (*self.edges(), *self.contexts()): pass
 
     def fingerprint(self) -> str:
-        "Changes whenever the records do."
+        "A hash that changes whenever the records change."
         return records_sha256(self.papers(), self.edges(), self.contexts())
 
     def describe(self) -> dict[str, Any]:
-        "Facts for the manifest, as JSON values: what was asked, when, how many there were."
+        "Facts for the manifest, as JSON values: the request, its date, and the number of papers."
         return {}
 
     def report(self) -> list[str]:

@@ -24,17 +24,17 @@ class Reply:
     code: str | None = None  # code of an error: "insufficient_quota"
     param: str | None = None  # parameter that an error is about
     usage: Mapping[str, int] | None = field(
-        default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 20})  # None: none is reported
+        default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 20})  # None: the server reports no usage
     refusal: str = ""  # in place of an answer
     finish: str = "stop"  # why the answer ends: "stop", "length", "content_filter"
     wait: float = 0.0  # seconds before the first byte
     trickle: float = 0.0  # seconds between two pieces of the answer, which then never ends
-    cut: bool = False  # break off in the middle, the connection with it
-    piece: int = 0  # characters of a piece of a streamed answer; 0: all in one
-    raw: bytes | None = None  # sent in place of anything sensible
-    endless: bytes = b""  # a body of nothing but this, again and again, `trickle` seconds apart
+    cut: bool = False  # break off in the middle, and close the connection
+    piece: int = 0  # characters in each piece of a streamed answer; 0: one piece
+    raw: bytes | None = None  # bytes to send in place of a proper answer
+    endless: bytes = b""  # sent again and again, `trickle` seconds apart, as a body that does not end
 
-_MOST = 64_000_000  # bytes after which an endless body ends all the same
+_MOST = 64_000_000  # bytes after which even an endless body ends, so that a test cannot run forever
 
 # %% ../../nbs/08_chat.ipynb #c005b
 _COMMON = {"id": "chatcmpl-1", "created": 0}
@@ -83,7 +83,7 @@ def _events(body: dict[str, Any], reply: Reply, stopped: threading.Event) -> Ite
 class ChatServer(Loopback):
     "A context in which an OpenAI-compatible server answers at `url`."
     def __init__(self,
-                 answer: Callable[[dict[str, Any]], Reply | str],  # from a request's body to what is done with it
+                 answer: Callable[[dict[str, Any]], Reply | str],  # takes the body of a request, returns the reply
                  ):
         self.requests: list[dict[str, Any]] = []  # bodies, as they came
         self.headers: list[dict[str, str]] = []  # headers of each request, names in lower case
@@ -115,7 +115,7 @@ class ChatServer(Loopback):
             self.sent += len(reply.endless)
 
     def close(self) -> None:
-        "Stop listening; answers that do not end are ended."
+        "Stop listening, and end all answers that are still being sent."
         self.stopped.set()
         super().close()
 

@@ -18,7 +18,7 @@ WIDTH, HEIGHT = 612, 792  # points of a US letter page
 class Placed:
     "A piece of text on a page."
     x: float  # points from the left
-    y: float  # points from below, of the baseline
+    y: float  # points from the bottom of the page to the baseline
     text: str  # of Western European letters
     size: float = 10  # points
     font: str = "regular"  # one of `FONTS`
@@ -54,7 +54,7 @@ def _objects(pages: Sequence[Iterable[Placed]], title: str, author: str) -> list
 # %% ../../nbs/09a_pdfs.ipynb #c009
 def pdf_bytes(pages: Sequence[Iterable[Placed]],  # the text of each page
               title: str = "",  # in the file's own description
-              author: str = "",  # the same
+              author: str = "",  # in the file's own description
               locked: bool = False,  # opens with no password that anybody knows
               ) -> bytes:
     "A PDF file."
@@ -115,7 +115,7 @@ def paper_pages(title: str,
     return pages
 
 # %% ../../nbs/09a_pdfs.ipynb #c015
-def write_paper(path: str | Path,  # the file to be
+def write_paper(path: str | Path,  # the file to write
                 title: str,
                 authors: str,  # as they stand below the title
                 sections: Sequence[tuple[str, str]],  # headings as printed and their texts, a paragraph a line

@@ -12,6 +12,7 @@ import ipywidgets as widgets
 from IPython.display import display
 
 from .ask import AskView, SearchView
+from .corpora import CorpusView
 from .parts import View
 from .recommend import App
 from .write import WriteView
@@ -25,8 +26,9 @@ class Views(widgets.VBox):
                  ):
         self.recommend, self.search = App(corpus), SearchView(corpus)
         self.ask, self.write = AskView(corpus, library), WriteView(corpus)
-        self.views: dict[str, App | View] = {"Recommendations": self.recommend, "Search papers": self.search,
-                                             "Ask papers": self.ask, "Draft": self.write}
+        self.corpus = CorpusView(corpus, self._use)
+        self.views: dict[str, View] = {"Recommendations": self.recommend, "Search papers": self.search,
+                                       "Ask papers": self.ask, "Draft": self.write, "Corpus": self.corpus}
         self.chosen = widgets.ToggleButtons(options=list(self.views), style={"button_width": "auto"})
         self.chosen.observe(self._choose, "value")
         super().__init__([self.chosen, *self.views.values()], layout={"max_width": "55rem"})
@@ -34,6 +36,12 @@ class Views(widgets.VBox):
 
     def _choose(self, _: object = None) -> None:
         for name, view in self.views.items(): view.layout.display = "" if name == self.chosen.value else "none"
+        if self.chosen.value == "Corpus": self.corpus.refresh()
+
+    def _use(self, folder: str | None) -> None:
+        "Let all views work with a corpus."
+        self.recommend.options.fields.corpus.value = folder or ""
+        for view in (self.search, self.ask, self.write): view.folder = folder
 
     def _ipython_display_(self) -> None:
         "Show the widget, with room for a copy of each view's answer below."

@@ -6,7 +6,6 @@
 __all__ = ['limits_of', 'SearchView', 'AskView']
 
 # %% ../../nbs/93_ask.ipynb #w003
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
+from ..asking.search import LIMIT_WORDS, award_words
 from ..llm.quoting import one_line
 from ..running import each_of
 from ..schema import ParsedQuery, SearchFilter
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from citerec.asking.search import SearchResults
 
 # %% ../../nbs/93_ask.ipynb #w005
-_WORDS = {"year_min": "from {}", "year_max": "until {}", "min_citations": "at least {} citations",
-          "language": "in the language {}", "bibkey": "key {}", "authors": "by {}", "title_words": "“{}” in the title",
-          "venues": "at {}", "concepts": "topic {}", "within_ids": "only {}", "exclude_ids": "without {}"}
+_WORDS = LIMIT_WORDS | {"within_ids": "only {}", "exclude_ids": "without {}"}  # field of `SearchFilter` -> its words
 
 def limits_of(filters: SearchFilter,
               ) -> list[tuple[str, SearchFilter]]:  # the words of each limit, and the filter without it
@@ -38,8 +36,7 @@ def limits_of(filters: SearchFilter,
             left = tuple(v for v in value if v != one) if isinstance(value, tuple) else type(filters)().__dict__[name]
             out.append((words.format(one), filters.model_copy(update={name: left})))
     if filters.has_awards is not None:
-        words = "with an award" if filters.has_awards else "without an award"
-        out.append((words, filters.model_copy(update={"has_awards": None})))
+        out.append((award_words(filters.has_awards), filters.model_copy(update={"has_awards": None})))
     return out
 
 # %% ../../nbs/93_ask.ipynb #w008
@@ -66,7 +63,8 @@ class SearchView(View):
         self.show(draw(words_html("searching …")))
         self.found = recommender_of(self.folder).search(asked)
         self.limits.children = [self._limit(*limit) for limit in limits_of(self.found.parsed.filters)]
-        self.show(self.found._repr_html_(), self.found.parsed.original_query)
+        self.show(self.found.to_html(limits=False))
+        self.keep(self.found._repr_html_(), self.found.parsed.original_query)
 
     def _limit(self, words: str, left: SearchFilter) -> widgets.Button:
         "A button that removes a limit."
@@ -89,13 +87,19 @@ class _Fields:
     def __init__(self) -> None:
         self.text = widgets.Text(placeholder="Ask: How does self-attention scale with the length of a text?",
                                  layout={"width": "auto"})
-        self.source = widgets.ToggleButtons(options=[_OWN, _CORPUS],
+        self.source = widgets.ToggleButtons(options=[_OWN, _CORPUS], style={"button_width": "auto"},
                                             tooltips=["Answer from your PDFs", "Answer from the corpus"])
         self.upload = widgets.FileUpload(accept=".pdf", multiple=True, description="Add PDFs",
                                          layout={"width": "auto"})
         self.papers, self.earlier = widgets.VBox(), widgets.Dropdown(layout={"width": "auto"})
         self.rating = widgets.ToggleButtons(options=[("no rating", 0), *((n * "★", n) for n in range(1, 6))],
                                             style={"button_width": "auto"}, layout={"display": "none"})
+        self.source.observe(self._fit, "value")
+
+    def _fit(self, _: Any = None) -> None:
+        "Show the library where it is asked."
+        own = self.source.value == _OWN
+        for part in (self.upload, self.papers, self.earlier): part.layout.display = "" if own else "none"
 
 # %% ../../nbs/93_ask.ipynb #w014
 class _Answering(View):
@@ -161,8 +165,10 @@ class AskView(_Answering):
     def refresh(self) -> None:
         "Show the papers and the earlier questions."
         self.fields.papers.children = [self._paper(p) for p in self.library.papers()]
-        asked = [(one_line(a.question)[:_QUESTION], a.query_id) for a in self.library.history()]
-        self.fields.earlier.options = [("Earlier questions", 0), *asked]
+        newest = {one_line(a.question): a for a in reversed(self.library.history(_EARLIER))}
+        asked = sorted(newest.values(), key=lambda a: a.query_id, reverse=True)
+        self.fields.earlier.options = [("Earlier questions", 0), *((_told(a), a.query_id) for a in asked)]
+        self.fields.earlier.value = 0
 
     def _add(self) -> None:
         "Add the chosen files."
@@ -171,19 +177,24 @@ class AskView(_Answering):
         with TemporaryDirectory() as folder:
             paths = [Path(folder)/Path(file["name"].replace("\\", "/")).name for file in chosen]
             for path, file in zip(paths, chosen, strict=True): path.write_bytes(bytes(file["content"]))
-            report = self.library.add(paths, progress=False)
-        files = [replace(f, note=f.note.replace(f"{folder}/", "")) for f in report.files]
-        report = replace(report, files=tuple(files))
+            report = self.library.add(paths, progress=False).named()
         self.refresh()
         self.show(report._repr_html_())
 
     def _paper(self, paper: Any) -> widgets.HBox:
-        "A line with the title of a paper, and a button that deletes it."
+        "A line with the title of a paper, and a button that deletes it after a second click."
         def delete() -> None:
             self.library.delete(paper.paper_id)
             self.refresh()
-        button = button_of("Delete", f"Delete {one_line(paper.title)}", lambda: self.work(delete))
-        return widgets.HBox([button, widgets.HTML(escape(one_line(paper.title)))])
+        def confirm(asking: bool) -> None:
+            for button, shown in ((first, not asking), (sure, asking), (keep, asking)):
+                button.layout.display = "" if shown else "none"
+        title = one_line(paper.title)
+        first = button_of("Delete", f"Delete {title}", lambda: confirm(True))
+        sure = button_of("Delete it", f"Delete {title} from the library", lambda: self.work(delete), "danger")
+        keep = button_of("Keep it", f"Keep {title}", lambda: confirm(False))
+        confirm(False)
+        return widgets.HBox([first, sure, keep, widgets.HTML(escape(title))], layout={"flex_flow": "row wrap"})
 
     def _reopen(self, query_id: int) -> None:
         "Show an earlier answer."
@@ -198,4 +209,8 @@ class AskView(_Answering):
         "Store a rating."
         if stars: self.work(lambda: self.library.rate(self.answer.query_id, stars))
 
-_QUESTION = 80  # characters of an earlier question that are shown
+_EARLIER, _QUESTION = 100, 80  # earlier questions that are read, and characters of one that are shown
+
+def _told(asked: Any) -> str:
+    "An earlier question on one line, with its time."
+    return f"{asked.created_at.astimezone():%Y-%m-%d %H:%M}  {one_line(asked.question)[:_QUESTION]}"

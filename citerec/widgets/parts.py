@@ -4,10 +4,12 @@
 
 # %% auto #0
 __all__ = ['LIVE', 'draw', 'seconds_text', 'words_html', 'line_html', 'error_html', 'sentence_of', 'Copies', 'View',
-           'recommender_of', 'folder_of', 'button_of', 'on_enter']
+           'recommender_of', 'reopen', 'folder_of', 'button_of', 'on_enter']
 
 # %% ../../nbs/91_parts.ipynb #w003
+import asyncio
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
@@ -91,10 +93,11 @@ class View(widgets.VBox):
     def __init__(self,
                  fields: Sequence[widgets.Widget],
                  buttons: Sequence[widgets.Widget],  # buttons that are disabled while the view works
+                 below: Sequence[widgets.Widget] = (),  # what stands below the answer
                  ):
         self.shown = widgets.HTML(LIVE)
         self._buttons, self._copies = buttons, Copies()
-        super().__init__([*fields, self.shown], layout={"max_width": "54rem", "padding": "4px"})
+        super().__init__([*fields, self.shown, *below], layout={"max_width": "54rem", "padding": "4px"})
 
     def _ipython_display_(self) -> None:
         "Show the widget, with room for a copy of its answer below."
@@ -106,7 +109,15 @@ class View(widgets.VBox):
              asked: str = "",  # the question that it answers; "": keep no copy
              ) -> None:
         "Show something, and keep a copy of it in the notebook."
+        self.say(drawn)
+        self.keep(drawn, asked)
+
+    def say(self, drawn: str) -> None:
+        "Show HTML, escaped; the copy stays."
         self.shown.value = drawn + LIVE
+
+    def keep(self, drawn: str, asked: str) -> None:
+        "Keep a copy of an answer, as HTML, with its question in the notebook; none where there is no question."
         kept = f"<blockquote>{escape(one_line(asked))}</blockquote>{drawn}<p>{_AGAIN}</p>" if asked else ""
         self._copies.show(kept)
 
@@ -121,18 +132,29 @@ class View(widgets.VBox):
             for button in self._buttons: button.disabled = False
 
 # %% ../../nbs/91_parts.ipynb #w018
+_OPENING = threading.Lock()  # two threads do not open the same corpus
+
 @cache
-def recommender_of(corpus: str | None,  # folder; None: as in the settings
-                   ) -> "Recommender":
-    "Open a corpus once per kernel, when it is first needed."
+def _opened(corpus: str | None, choices: tuple[tuple[str, Any], ...]) -> "Recommender":
     from citerec.recommender import load
-    return load(corpus)
+    return load(corpus, **dict(choices))
+
+def recommender_of(corpus: str | None,  # folder; None: as in the settings
+                   **choices: Any,  # fields of `citerec.Settings`; None: as in the settings
+                   ) -> "Recommender":
+    "Open a corpus once per kernel, when it is first needed; once more for other choices."
+    with _OPENING: return _opened(corpus, tuple(sorted((k, v) for k, v in choices.items() if v is not None)))
+
+# %% ../../nbs/91_parts.ipynb #w018yy
+def reopen() -> None:
+    "Open every corpus anew when it is next needed, as after an update."
+    with _OPENING: _opened.cache_clear()
 
 def folder_of(written: str | Path | None,
               ) -> str | None:  # None: as in the settings
-    "The folder of a corpus as an absolute path."
+    "The folder of a corpus as an absolute path; \"sample\" stays as it is."
     named = str(written or "").strip()
-    return str(Path(named).expanduser().resolve()) if named else None
+    return named if named == "sample" else str(Path(named).expanduser().resolve()) if named else None
 
 # %% ../../nbs/91_parts.ipynb #w018y
 def button_of(label: str, hint: str, do: Callable[[], Any], style: str = "") -> widgets.Button:
@@ -142,6 +164,14 @@ def button_of(label: str, hint: str, do: Callable[[], Any], style: str = "") -> 
     made.on_click(lambda _: do())
     return made
 
+# %% ../../nbs/91_parts.ipynb #w018yyy
+_SOON = .05  # seconds after Enter in which the browser has sent what was written last
+
 def on_enter(field: widgets.Text, do: Callable[[], Any]) -> None:
     "Do something when Enter is pressed in a field."
-    field.on_msg(lambda _, content, __: do() if content.get("event") == "submit" else None)
+    field.continuous_update = False  # what was written is sent as a whole, right after Enter
+    def entered(_: Any, content: dict[str, Any], __: Any) -> None:
+        if content.get("event") != "submit": return
+        try: asyncio.get_running_loop().call_later(_SOON, do)
+        except RuntimeError: do()  # no kernel
+    field.on_msg(entered)

@@ -35,7 +35,7 @@ _NEW = 50  # verbatim environments that a draft defines, at most
 class Masked:
     "A text of LaTeX without what is not typeset."
     text: str  # as long as the file's
-    verbs: dict[int, tuple[int, int, int]]  # where \verb begins -> where its words begin and end, and where it ends
+    verbs: dict[int, tuple[int, int, int]]  # start of a \verb -> start and end of its words, end of the \verb
 
 # %% ../../nbs/69_latex.ipynb #l012
 def masked(text: str,  # of a file of LaTeX
@@ -48,7 +48,7 @@ def masked(text: str,  # of a file of LaTeX
                        r"|\\(?:verb|lstinline|mintinline)(?![A-Za-z])|\\[\s\S]|%")
     out: list[str] = []
     verbs: dict[int, tuple[int, int, int]] = {}
-    unclosed: set[str] = set()  # environments without an end from here on
+    unclosed: set[str] = set()  # environments that have no end in the rest of the text
     at = done = 0
     while m := token.search(text, at):
         a, at = m.span()
@@ -79,9 +79,9 @@ def masked(text: str,  # of a file of LaTeX
 _BRACE = re.compile(r"\\[\s\S]|[{}\[\]]|\n[ \t\x00]*+\n")
 
 def _closes(text: str) -> tuple[dict[int, int], dict[int, int]]:
-    "Where each opening brace is closed, and each opening bracket; no bracket goes beyond its braces and paragraph."
+    "The ends of all braces and of all brackets; a bracket ends within its braces and its paragraph, or has no end."
     begun, braces, brackets = array("q"), dict[int, int](), dict[int, int]()
-    depth = 0  # braces that are open
+    depth = 0  # number of open braces
     for m in _BRACE.finditer(text):
         sign, at = m[0], m.start()
         if sign == "{":
@@ -101,7 +101,7 @@ def _closes(text: str) -> tuple[dict[int, int], dict[int, int]]:
 @dataclass(frozen=True)
 class Macro:
     "A macro that a draft defines."
-    parameters: tuple[str | None, ...]  # of each: None, it must be given; else its default; "*" for a star
+    parameters: tuple[str | None, ...]  # for each one: None: required; "*": a star; other text: optional, its default
     body: str
 
 _DEFINES = re.compile(r"\\(?:(?:(?:re|provide)?newcommand|DeclareRobustCommand|newrobustcmd|newcommandx"
@@ -118,7 +118,7 @@ def _after_space(text: str, at: int) -> int: return _SPACE.match(text, at).end()
 
 # %% ../../nbs/69_latex.ipynb #l021s
 def _parameters(spec: str) -> tuple[str | None, ...]:
-    "The parameters that the document-command form of a definition names."
+    "The parameters in the argument specification of `\\NewDocumentCommand`."
     out: list[str | None] = []
     for token in _SPEC.findall(spec):
         if token == "m" or token == "v": out.append(None)
@@ -146,8 +146,8 @@ def _definition(text: str, m: re.Match[str], closes: dict[int, int]) -> tuple[st
     return name, Macro(parameters, text[at + 1 : closes[at]]), closes[at] + 1
 
 def _all_definitions(text: str, closes: dict[int, int],
-                     own: dict[str, Macro],  # macros that are known; added to
-                     names: dict[str, str],  # other names for commands of LaTeX; added to
+                     own: dict[str, Macro],  # known macros; this function adds to them
+                     names: dict[str, str],  # other names for commands of LaTeX; this function adds to them
                      ) -> None:
     "Learn the macros that a text defines, in their order."
     found = sorted([*_DEFINES.finditer(text), *_LET.finditer(text)], key=lambda m: m.start())
@@ -164,7 +164,7 @@ def _all_definitions(text: str, closes: dict[int, int],
 _ENVIRONMENT = re.compile(r"\\(begin|end)[ \t]{0,4}\{([^{}\n]{0,60})\}")
 
 def _environments(text: str) -> dict[int, int]:
-    "Where the environment that begins at a place has its end."
+    "For each start of an environment, the place of its end."
     begun: dict[str, list[int]] = {}
     ends = {}
     for m in _ENVIRONMENT.finditer(text):
@@ -178,28 +178,28 @@ class View:
     "LaTeX whose characters know their places: a file, or a macro that was replaced."
     text: str  # masked
     file: int
-    starts: list[int] | None = None  # None: each character stands where it stands
+    starts: list[int] | None = None  # place of each character in the file; None: the view is the file itself
     ends: list[int] | None = None
     verbs: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.closes, self.brackets = _closes(self.text)
         self.environments = _environments(self.text) if "\\begin" in self.text else {}
-        self.pending: list[tuple[int, Callable[[], object]]] = []  # what ends where
+        self.pending: list[tuple[int, Callable[[], object]]] = []  # place, and what to do once it is passed
         self._next: dict[str, int] = {}
 
     def span(self, a: int, b: int) -> Span:
-        "Where a part of the text stands in its file."
+        "The place of a part of the text in its file."
         if self.starts is None or self.ends is None: return Span(self.file, a, b)
         if a >= b: return Span(self.file, self.starts[a] if a < len(self.starts) else 0, self.ends[b - 1] if b else 0)
         return Span(self.file, min(self.starts[a:b]), max(self.ends[a:b]))
 
     def option(self, at: int) -> int:
-        "Where an argument in square brackets ends that begins here; -1 where there is none."
+        "The end of the argument in square brackets that begins here; -1 if there is none."
         return self.brackets.get(at, -2) + 1
 
     def find(self, what: str, at: int) -> int:
-        "Where something stands next; each stretch of the text is searched once."
+        "The next place of a string; no part of the text is searched twice for it."
         held = self._next.get(what, -2)
         if held == -2 or 0 <= held < at: held = self._next[what] = self.text.find(what, at)
         return held
@@ -208,7 +208,7 @@ class View:
 _ARGUMENT = re.compile(r"\\[A-Za-z@]+|\\[\s\S]|[^\s{}]")
 
 def _given(view: View, at: int, parameters: tuple[str | None, ...]) -> tuple[list[tuple[int, int] | str], int] | None:
-    "Where the arguments of a macro stand, and where they end; None where one is missing."
+    "The places of the arguments of a macro, and the end of the last one; None if one is missing."
     args: list[tuple[int, int] | str] = []
     for parameter in parameters:
         here = _after_space(view.text, at)
@@ -231,7 +231,7 @@ def _given(view: View, at: int, parameters: tuple[str | None, ...]) -> tuple[lis
 
 # %% ../../nbs/69_latex.ipynb #l032s1
 def _replaced(view: View, macro: Macro, begun: int, at: int, args: list[tuple[int, int] | str]) -> View:
-    "The body of a macro with its arguments in it."
+    "The definition of a macro with its arguments filled in."
     call = view.span(begun, at)
     texts, starts, ends = list[str](), list[int](), list[int]()
     for i, part in enumerate(re.split(r"#(\d)", macro.body)):
@@ -268,15 +268,15 @@ _ROUND = re.compile(r"\([^()\n]{0,200}\)")
 _ONE_KEY = re.compile(r"[^,]+")
 
 def is_no_key(key: str) -> bool:
-    "Whether what stands for a key is none: a question mark, TODO."
+    "Whether a key is only a placeholder, such as a question mark or TODO."
     return len(key) <= _LONGEST_WORD and bool(_NO_KEY.fullmatch(key))
 
 # %% ../../nbs/69_latex.ipynb #l041s
-_LONGEST_WORD = 40  # characters of what stands where a key is to come
+_LONGEST_WORD = 40  # most characters of a placeholder for a key
 
 @dataclass(frozen=True)
 class Cited:
-    "What a citing command was given."
+    "The arguments of a citing command."
     keys: tuple[tuple[str, int, int], ...]  # with their places
     empty: bool  # a group without a key
     end: int
@@ -292,7 +292,7 @@ def _key_list(text: str, a: int, b: int) -> Iterator[tuple[str, int, int]]:
 
 # %% ../../nbs/69_latex.ipynb #l041s1s
 def given_keys(text: str, name: str, at: int) -> Cited | None:
-    "The keys that follow a citing command; None where none do."
+    "The keys that follow a citing command; None if there are none."
     several, keys, empty, end = name.endswith("cites"), list[tuple[str, int, int]](), False, -1
     if text.startswith("*", at): at += 1
     second = name.endswith("volcite")
@@ -364,14 +364,14 @@ _DEEPEST = 100  # parts within parts
 class LatexReader:
     "Reads LaTeX and the files it includes."
     def __init__(self,
-                 found: Found,  # takes what is found
-                 folder: Path | None,  # files outside it are not read; None: no file is
+                 found: Found,  # collects citations, paragraphs and notes
+                 folder: Path | None,  # files outside it are not read; None: no file is read
                  ):
         self.found, self.folder = found, folder
         self.macros: dict[str, Macro] = {}
         self.names: dict[str, str] = {}  # another name -> the command
-        self.citing: dict[str, bool] = {}  # whether a macro cites, or leads to something else that counts
-        self.aliases: dict[str, str] = {}  # environment -> one that it begins
+        self.citing: dict[str, bool] = {}  # whether a macro leads to a citation or to a file
+        self.aliases: dict[str, str] = {}  # environment of the draft's own -> the environment that it begins
         self.reading: list[Path] = []  # files that are open, outermost first
         self.read: set[Path] = set()
         self.call: tuple[str, Span] | None = None  # the macro that is being replaced
@@ -379,7 +379,7 @@ class LatexReader:
         self.spent = [0, 0, 0]  # depth, macros and characters of the current call
 
     def begin_with(self, path: Path) -> None:
-        "The main file lies here."
+        "Note the path of the main file."
         self.reading.append(path.resolve())
         self.read.add(path.resolve())
 
@@ -401,7 +401,7 @@ class LatexReader:
         self.depth -= 1
 
     def until(self, view: View, at: int, action: Callable[[], object]) -> None:
-        "Do something where a place has been passed."
+        "Do something once reading has passed a place."
         if view.pending: at = min(at, view.pending[-1][0])
         view.pending.append((at, action))
 
@@ -435,7 +435,7 @@ def read_latex(r: LatexReader,
 
 # %% ../../nbs/69_latex.ipynb #l054
 def _run(r: LatexReader, view: View, a: int, b: int) -> None:
-    "Words without commands; what stands together in the draft stays together."
+    "Read words without commands; characters that are adjacent in the draft stay in one piece."
     starts, ends = view.starts, view.ends
     if starts is None or ends is None: return r.found.add(view.text[a:b], view.span(a, b))
     def apart(i: int) -> bool:
@@ -449,7 +449,7 @@ def _run(r: LatexReader, view: View, a: int, b: int) -> None:
 
 # %% ../../nbs/69_latex.ipynb #l054s
 def _token(r: LatexReader, view: View, m: re.Match[str], b: int) -> int:
-    "Read one token; where reading goes on."
+    "Read one token, and return the place where reading goes on."
     text, (a, at), found = view.text, m.span(), r.found
     if m[0][0] == "\n":
         if found.kind != "heading": end_paragraph(found)
@@ -467,7 +467,7 @@ def _token(r: LatexReader, view: View, m: re.Match[str], b: int) -> int:
     return at
 
 def _aside(r: LatexReader, view: View, a: int, b: int) -> None:
-    "Read what is no prose for the citations in it."
+    "Read a part that is not prose, to find the citations in it."
     if a >= b or not _WORTH.search(view.text, a, b): return
     begin(r.found, "aside")
     r.scan(view, a, b)
@@ -514,7 +514,7 @@ def _math(r: LatexReader, view: View, a: int, b: int) -> int:
 
 # %% ../../nbs/69_latex.ipynb #l055
 def _command(r: LatexReader, view: View, name: str, a: int, at: int, b: int) -> int:
-    "Read a command; where reading goes on."
+    "Read a command, and return the place where reading goes on."
     found, text = r.found, view.text
     called, name = name, r.names.get(name, name) if name not in CITES else name
     if a in view.verbs:
@@ -552,7 +552,7 @@ _COUNTS = re.compile(r"[cC]it|\\(?:input|include|import|subfile|bibliography|add
 _CALLED = re.compile(r"\\([A-Za-z@]+)")
 
 def _counts(r: LatexReader, name: str) -> bool:
-    "Whether a macro leads to a citation or a file, be it through others."
+    "Whether a macro leads to a citation or a file, directly or through other macros."
     known, left, seen = r.citing, [name], {name}
     if name in known: return known[name]
     while left:
@@ -598,7 +598,7 @@ def _unclosed(r: LatexReader, view: View, name: str, a: int) -> None:
         r.found.note(f"{file.name}, line {line}: \\{name}{{ is not closed; it was left out.")
 
 # %% ../../nbs/69_latex.ipynb #l056
-_ALIASES = 5  # environments that are defined by each other
+_ALIASES = 5  # most steps from an environment of the draft's own to a known one
 
 def _environment(r: LatexReader, view: View, which: str, a: int, b: int) -> int:
     "Read the beginning or the end of an environment."
@@ -664,7 +664,7 @@ def _entries(r: LatexReader, view: View, a: int, b: int) -> None:
 
 # %% ../../nbs/69_latex.ipynb #l057
 def _expand(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
-    "Read what a macro of the draft stands for."
+    "Read the definition of a macro in place of the macro."
     macro = r.macros[name]
     given = _given(view, at, macro.parameters)
     if not given or not macro.body: return at
@@ -692,7 +692,7 @@ def _expand(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
 
 # %% ../../nbs/69_latex.ipynb #l057s1
 def _gone(r: LatexReader, view: View, name: str, at: int) -> int:
-    "Leave a command out with what it was given."
+    "Leave out a command with its arguments."
     while True:
         here = _after_space(view.text, at)
         if (option := view.option(here)) >= 0:
@@ -706,7 +706,7 @@ def _gone(r: LatexReader, view: View, name: str, at: int) -> int:
 
 # %% ../../nbs/69_latex.ipynb #l057s1s
 def _half(r: LatexReader, view: View, name: str, at: int) -> int:
-    "Leave out the arguments of a command that are no prose."
+    "Leave out those arguments of a command that are not prose."
     for _ in range(_HALF[name]):
         here = _after_space(view.text, at)
         while (option := view.option(here)) >= 0: here = option
@@ -716,7 +716,7 @@ def _half(r: LatexReader, view: View, name: str, at: int) -> int:
 
 # %% ../../nbs/69_latex.ipynb #l057s2
 def _unknown(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
-    "A macro that only its writer knows: without arguments it may be a name."
+    "Read a macro of unknown meaning: without arguments it may be a name."
     text = view.text
     empty = text.startswith("{}", at)
     after = text[at : at + 1] in (" ", ",", ".", ";", ":", "'", ")", "-", "~", "\n")
@@ -731,7 +731,7 @@ def _unknown(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
 
 # %% ../../nbs/69_latex.ipynb #l060
 def _argument(view: View, at: int) -> tuple[int, int] | None:
-    "Where the next argument in braces stands, options before it left out."
+    "The place of the next argument in braces, after any options."
     here = _after_space(view.text, at)
     while (option := view.option(here)) >= 0: here = _after_space(view.text, option)
     return (here + 1, view.closes[here]) if here in view.closes else None
@@ -817,7 +817,7 @@ def _include(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
 
 # %% ../../nbs/69_latex.ipynb #l061s1
 def _follow(r: LatexReader, name: str, command: str, span: Span) -> None:
-    "Read the file that a command names, where it lies in the draft's folder."
+    "Read the file that a command names, if it is in the draft's folder."
     if not name or _PICTURES.search(name): return
     here = r.found.files[span.file]
     say = f"{here.name}, line {here.line_column(span.start)[0]}: \\{command}{{{name}}}"
@@ -843,7 +843,7 @@ _FILES = 1_000  # of one draft
 
 # %% ../../nbs/69_latex.ipynb #l061s2
 def _locate(r: LatexReader, name: str, beside: Path | None) -> Path | None:
-    "The file that a name in the draft means; None where it lies outside the draft's folder."
+    "The file that a name in the draft refers to; None if it is outside the draft's folder."
     root = r.folder.resolve()  # type: ignore[union-attr]
     places = [root, *([beside.resolve().parent] if beside else [])]
     missing: Path | None = None
@@ -860,7 +860,7 @@ def _locate(r: LatexReader, name: str, beside: Path | None) -> Path | None:
 
 # %% ../../nbs/69_latex.ipynb #l062
 def _style(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
-    "Learn the macros of a package that lies beside the draft."
+    "Learn the macros of a package in the draft's folder."
     arg = _argument(view, at)
     if not arg: return at
     for package in view.text[slice(*arg)].split(","):

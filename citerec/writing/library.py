@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ..agents.grounding import snippets
+from ..cards import table_html, table_text
 from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.lexical import B, K1, stems
@@ -144,17 +145,11 @@ class LibraryReport:
         return [(e.key or "(no key)", e.outcome, e.title, e.corpus_id or "", e.how, e.note,
                  f"{e.path.name}:{e.line}") for e in self.entries]
 
-    def __str__(self) -> str:
-        lines = ("  ".join(filter(None, map(one_line, cells))) for cells in self._cells())
-        return "\n".join([self.heading, *lines])
+    def __str__(self) -> str: return "\n".join([self.heading, *filter(None, [table_text(self._cells())])])
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        def row(cells: Iterable[str], tag: str) -> str:
-            return f"<tr>{''.join(f'<{tag}>{html.escape(one_line(cell))}</{tag}>' for cell in cells)}</tr>"
-        rows = "".join(row(cells, "td") for cells in self._cells())
-        return f"<p>{html.escape(self.heading)}</p><table>{row(_COLUMNS, 'th')}{rows}</table>"
+    def _repr_html_(self) -> str: return table_html(_COLUMNS, self._cells(), self.heading)
 
 # %% ../../nbs/72_draft_library.ipynb #c020
 class _Words:
@@ -259,9 +254,9 @@ def _text_paper(entry: LibraryEntry) -> Paper | None:
 @dataclass(frozen=True, eq=False, repr=False)
 class _Entries:
     "The entries of a library, by key, by paper and by text."
-    entries: tuple[LibraryEntry, ...]
-    files: tuple[ReadFile, ...] = ()
-    corpus: Corpus | None = None
+    entries: tuple[LibraryEntry, ...]  # in the order of the files
+    files: tuple[ReadFile, ...] = ()  # the files as they were when they were read
+    corpus: Corpus | None = None  # in which the entries were looked up; None: in none
     _kept: dict[str, np.ndarray] = field(default_factory=dict, init=False)  # text -> vector
 
     def __len__(self) -> int: return len(self.entries)
@@ -276,7 +271,7 @@ class _Entries:
         return {e.key.casefold(): e for e in reversed(self.entries) if e.key}
 
     def find(self,
-             key: str,
+             key: str,  # a citation key; upper and lower case may differ
              ) -> LibraryEntry | None:
         "The entry with a key: spelt so, else in other case."
         return self.by_key.get(key) or self._by_lower_key.get(key.casefold())
@@ -439,7 +434,7 @@ class Bibliography(_Supporting):
 
     @classmethod
     def of(cls,
-           manuscript: Manuscript,
+           manuscript: Manuscript,  # a draft that was read
            corpus: Corpus | None = None,  # to find the entries in; None: nowhere
            ) -> "Bibliography":
         "The library of a draft: the bibliographies that it names, and its own list. Raises `InputError`."
