@@ -121,9 +121,10 @@ def _snapshot(choices: SimpleNamespace, pages: Path, watched: bool):
     if not choices.dir:
         raise InputError("A snapshot of OpenAlex is read from a folder.",
                          "Name it with --dir: a copy of its works, or s3://openalex/data/works.")
-    chosen = _openalex_choices(choices)
+    chosen, in_update = _openalex_choices(choices), pages.parent.name.startswith("update-")
+    kept = pages.parent.parent / pages.name if in_update else pages  # an update reads only files that are new
     if chosen.get("topics") == ("all",): chosen["topics"] = ()
-    return SnapshotSource(choices.dir, SnapshotSelection(**chosen), pages, watched)
+    return SnapshotSource(choices.dir, SnapshotSelection(**chosen), kept, watched)
 
 SOURCES["openalex-snapshot"] = SourceMaker(_snapshot, frozenset({
     "dir", "topics", "years", "types", "min_citations", "max", "retracted", "without_abstract"}))

@@ -188,7 +188,7 @@ class _Reading:
     withdrawn: list[int] = field(default_factory=list)  # works that were left out because they are retracted
 
     def fault(self, line: int, reason: str) -> None:
-        self.counts["broken lines"] += 1
+        self.counts["broken"] += 1
         if len(self.faults) < _SHOWN: self.faults.append(f"{self.name} line {line}: {reason}")
 
     def number(self, at: int, line: bytes) -> tuple[int | None, Any]:
@@ -229,7 +229,7 @@ def _papers(reading: _Reading, lines: Iterable[bytes], selection: SnapshotSelect
             if at % _STEP == 0: told(_STEP)
             if line.strip() and (paper := _paper(reading, at, line, selection)): yield paper
     except (EOFError, zlib.error, gzip.BadGzipFile) as e:
-        reading.counts["files cut off"] += 1
+        reading.counts["cut off"] += 1
         reading.faults.insert(0, f"{reading.name}: cut off or damaged after line {at} ({e})")
     told(at % _STEP)
 
@@ -239,8 +239,8 @@ _FORM = 1  # changes when the files of a step do
 def _step(pages: Path, part: Part, choices: Any) -> Path:
     "The folder of what a file gives."
     asked = json.dumps([_FORM, part.name, part.size, part.stamp, choices], sort_keys=True)
-    name = part.name.removesuffix(".gz").replace("/", " ")
-    return pages / f"{name} {hashlib.sha256(asked.encode()).hexdigest()[:16]}"
+    name, digest = part.name.removesuffix(".gz").replace("/", " "), hashlib.sha256(asked.encode()).hexdigest()
+    return pages / digest[:2] / f"{name} {digest[:16]}"  # in folders as those of the pages of services
 
 def _reader_choices(selection: SnapshotSelection) -> dict[str, Any]:
     "The choices that decide what is kept of a file."
@@ -458,6 +458,7 @@ class SnapshotSource(Source):
                  progress: bool = False,  # show a progress bar
                  ):
         self.address, self.selection, self.pages, self.progress = str(address), selection, Path(pages), progress
+        self.local = None if "://" in self.address else Path(address)  # a builder checks where its sources lie
 
     @cached_property
     def _snapshot(self) -> Snapshot: return open_snapshot(self.address)

@@ -50,5 +50,5 @@ def write_snapshot(folder: str | Path,  # gets works/ and merged_ids/works/
         files[lists / f"{day}.csv.gz"] = gzip.compress("\n".join(lines).encode() + b"\n", mtime=0)
     for path, body in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
+        if not path.exists() or path.read_bytes() != body: path.write_bytes(body)  # a file that is the same stays
     return works
