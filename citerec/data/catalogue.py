@@ -53,7 +53,8 @@ CHOICES: dict[str, str] = {  # what may be chosen, and what it means
     "query": "what to search for, in arXiv's language: cat:cs.CL AND abs:retrieval",
     "ids": "arXiv ids or DOIs, separated by commas",
     "text": "how much of each paper, where it has an HTML version (default: abstract)",
-    "dir": "a copy of the ACL Anthology's repository, or of the works of an OpenAlex snapshot (or s3://openalex/data/works)",
+    "dir": "a copy of the ACL Anthology's repository, or of the works of an OpenAlex snapshot, "
+           "which may also be s3://openalex/data/works",
     "venues": "only these venues, separated by commas: acl,emnlp (default: all)",
     "contexts": "fetch who cites the papers, and in which words: one request a paper",
 }
