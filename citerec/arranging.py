@@ -24,6 +24,7 @@ def _has(r: Recommendation, words: str) -> bool:
     text = " ".join([r.title, *r.authors, r.venue or "", str(r.year or ""), r.justification]).casefold()
     return all(word in text for word in words.casefold().split())
 
+# %% ../nbs/61a_arranging.ipynb #a005y
 def arranged(recommendations: Iterable[Recommendation],
              sort: str = "rank",  # a name in `SORTS`: rank, year, citations or confidence
              words: str = "",  # keep papers that have all of these words; "": keep all
@@ -43,6 +44,7 @@ def _by_kind(listed: Sequence[Recommendation]) -> dict[str, list[Recommendation]
     for r in listed: kinds[first if r.foundational else recent if (r.year or 0) >= since > 0 else specific].append(r)
     return kinds
 
+# %% ../nbs/61a_arranging.ipynb #a009y
 _WHOLE = "For the text as a whole"
 
 def _by_sentence(listed: Sequence[Recommendation]) -> dict[str, list[Recommendation]]:

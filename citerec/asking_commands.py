@@ -143,6 +143,7 @@ def _check_library(settings: "Settings") -> None:
     if not (path := library_path(None, settings)).exists():
         raise InputError(f"There is no library at {path}.", "Make one: citerec library add FILE.pdf")
 
+# %% ../nbs/98_asking_commands.ipynb #l004z
 def _library(args: argparse.Namespace) -> int:
     "Run `citerec library`."
     from citerec.asking.library import Library

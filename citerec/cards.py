@@ -301,6 +301,7 @@ def strengths(signals: Mapping[str, float],  # of a recommendation
     shares = {words: min(max(signals.get(name) or 0, 0), 1) for name, words in _STRENGTHS.items()}
     return {words: share for words, share in shares.items() if share >= .005}
 
+# %% ../nbs/61_cards.ipynb #s02y
 def _bars(r: Recommendation) -> str:
     "Signals as bars."
     row = '<li><span class="citerec-strength">{}</span> {} {:.2f}</li>'
@@ -317,6 +318,7 @@ def _citing(r: Recommendation) -> str:
     said = sentence.replace("[CITATION]", "[this paper]").replace("[OTHERCIT]", "[…]")
     return _paragraph("citing", f"It is cited so: “{_short(said, _LONG)}”") if said and not told else ""
 
+# %% ../nbs/61_cards.ipynb #s05y
 def _abstract(text: str, quotation: str, kind: str) -> str:
     "An abstract with the quotation marked, to unfold; nothing where there is none."
     text, quotation = _short(text, _MOST_OF_TEXT), one_line(quotation)

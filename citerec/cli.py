@@ -170,6 +170,7 @@ def _evaluate_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_evaluate)
     return parser
 
+# %% ../nbs/99_cli.ipynb #p12z
 def _queries_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec queries`."
     parser = commands.add_parser(
@@ -460,6 +461,7 @@ def _save_plot(compared: "Experiment", path: Path) -> None:
         raise InputError(f"{path} cannot be drawn ({e}).",
                          "Name a .png, .svg or .pdf in a folder that exists.") from None
 
+# %% ../nbs/99_cli.ipynb #y10z
 def _evaluate(args: argparse.Namespace) -> int:
     "Measure systems on a query set."
     from citerec.data.sample import open_corpus
@@ -659,15 +661,16 @@ _CODE = "from citerec.widgets.app import app\n\napp()"
 def _notebook() -> str:
     "The app notebook as JSON."
     cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "id": "words", "metadata": {}, "source": _WORDS},
-        {"cell_type": "code", "id": "app", "metadata": {}, "source": _CODE, "execution_count": None, "outputs": []}]
+        {"cell_type": "markdown", "id": "words", "metadata": {}, "source": _WORDS.splitlines(True)},
+        {"cell_type": "code", "id": "app", "metadata": {}, "source": _CODE.splitlines(True),
+         "execution_count": None, "outputs": []}]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     language = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
                 "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",
                 "pygments_lexer": "ipython3", "version": sys.version.split()[0]}
     metadata = {"kernelspec": kernel, "language_info": language}
     notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(notebook, indent=1) + "\n"
+    return json.dumps(notebook, indent=1, sort_keys=True) + "\n"
 
 # %% ../nbs/99_cli.ipynb #y15
 def _required(module: str, name: str, extra: str) -> None:

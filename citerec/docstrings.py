@@ -85,6 +85,7 @@ def kind_of(value: Any) -> str:
     "The kind of a value in words."
     return "a path" if isinstance(value, os.PathLike) else _KINDS.get(type(value), "something else")
 
+# %% ../nbs/02a_docstrings.ipynb #g02y
 def value_words(value: Any) -> str:
     "A value as an error shows it."
     if isinstance(value, str):

@@ -119,6 +119,7 @@ def _share_lines(shares: Sequence[Share], width: int) -> list[str]:
         lines += [f"    {head}  {bar}".rstrip(), *(f"    {line}" for line in _wrap(s.words, width - 4, lines=3))]
     return lines
 
+# %% ../nbs/65c_explaining.ipynb #x015y
 def _share_rows(shares: Sequence[Share]) -> str:
     "Shares as rows of a table."
     cell, rows = "padding:2px 12px 2px 0;text-align:left;vertical-align:top;font-size:14px", ""

@@ -55,6 +55,7 @@ def _row(r: Recommendation) -> tuple[str, ...]:
     sure = "" if r.confidence is None else _percent(r.confidence)
     return f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, cited, one_line(r.paper_id)
 
+# %% ../nbs/65a_recommendations.ipynb #b006y
 def table_of(recommendations: Sequence[Recommendation],
              ) -> list[tuple[str, ...]]:  # the first row holds the names of the columns; one without values is left out
     "One short row a paper."

@@ -137,6 +137,7 @@ def show_progress(args: argparse.Namespace,  # what was typed
     from citerec.llm.quoting import one_line
     if is_watched(args): print(one_line(line), file=sys.stderr, flush=True)
 
+# %% ../nbs/96_terminal.ipynb #c009y
 def print_json(answer: Any,  # what `json.dumps` takes
                ) -> None:
     "Print a value as JSON."
@@ -176,6 +177,7 @@ def print_text(shown: Any,  # an answer that is text, or becomes text
     screen = Console(theme=_theme(), highlight=False, force_terminal=True, force_jupyter=False)
     screen.print(styled, soft_wrap=True)
 
+# %% ../nbs/96_terminal.ipynb #t009py
 def _theme() -> Any:
     "The styles as rich takes them."
     from rich.theme import Theme
@@ -194,6 +196,7 @@ def form_options(parser: argparse.ArgumentParser,  # command that prints papers
                         help="text (the default), table, json; a bibliography: bibtex, ris, csl, markdown; or "
                              "references in a style: apa, ieee, acl, chicago, nature, harvard, a .csl file")
 
+# %% ../nbs/96_terminal.ipynb #f002y
 def check_form(form: str | None,  # what was typed; None: text
                ) -> None:
     "Raise `InputError` for a form that does not exist, before any work is done."

@@ -50,6 +50,7 @@ def jupyterlab(folder, root):
         "ServerApp.root_dir": root,
         "IdentityProvider.token": token,
         "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+        "LabApp.expose_app_in_browser": True,
     }
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     command += [f"--{name}={value}" for name, value in options.items()]

@@ -79,6 +79,7 @@ class FanOutState(TypedDict, total=False):
     notes: Annotated[list[str], operator.add]  # what failed, in sentences
     aggregated: list[list[Aggregated]]  # a list a query
 
+# %% ../../nbs/55a_fanout.ipynb #c010y
 def _named(corpus: Corpus, search: Callable[..., tuple[np.ndarray, np.ndarray]],
            text: str, k: int, filters: SearchFilter) -> Ranking:
     rows, scores = search(text, k, filters)

@@ -67,6 +67,7 @@ class Named(NamedTuple):
     start: int
     end: int
 
+# %% ../../nbs/54_query.ipynb #c004my
 def papers_named(text: str,
                  ) -> list[Named]:
     "The names of papers in a text, in order; each link is reduced to its id."

@@ -54,6 +54,7 @@ def venue_words(name: str,
     words = re.findall(r"[^\W_]+", unaccented(name))
     return f" {' '.join(words)} "
 
+# %% ../../nbs/19a_labels.ipynb #c005z
 _NAMES = {venue_words(name).strip(): short for short in _SHORT for name in (short,)} | {
     name: short for short, names in _OTHERS.items() for name in names}
 

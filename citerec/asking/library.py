@@ -476,6 +476,7 @@ class _Answering(_Searching):
         assert isinstance(last, OwnAnswer)
         return last
 
+# %% ../../nbs/65_library.ipynb #c048z
 _DETAILS = ("flags", "notes", "source", "citations", "form")  # fields of an answer that have no column of their own
 
 # %% ../../nbs/65_library.ipynb #c051

@@ -85,6 +85,7 @@ def _rows(corpus: Corpus, **limits: tuple[str, ...]) -> np.ndarray:
     mask = corpus.columns.mask(SearchFilter(**limits))  # type: ignore[arg-type]
     return np.arange(len(corpus)) if mask is None else np.flatnonzero(mask)
 
+# %% ../../nbs/62a_naming.ipynb #n011y
 def is_person(corpus: Corpus,
               name: str,
               ) -> bool:

@@ -183,6 +183,7 @@ def award_words(wanted: bool) -> str:
     "The limit to papers with an award, or without one."
     return "with an award" if wanted else "without an award"
 
+# %% ../../nbs/62_search.ipynb #s022ay
 def limits_in_words(filters: SearchFilter,
                     ) -> str:
     "The limits of a search in words; empty if there are none."
@@ -396,6 +397,7 @@ def _in_order(corpus: Corpus, rows: Sequence[int], order: Order) -> list[int]:
             -counts[row], -years[row], ids[row])
     return sorted(rows, key=place)
 
+# %% ../../nbs/62_search.ipynb #s041y
 def _passing(corpus: Corpus, filters: SearchFilter, k: int, order: Order = "citations") -> list[tuple[int, float]]:
     "Rows and scores of the papers that pass the limits, in an order."
     mask, counts = _allowed(corpus, filters), corpus.columns.citation_counts
@@ -438,6 +440,7 @@ def _coverage(results: Sequence[SearchResult]) -> list[str]:
     named = any("name" in result.found_by for result in results)
     return [_FAR] if known and max(known) < _NEAR and not named else []
 
+# %% ../../nbs/62_search.ipynb #s044y
 def _results(corpus: Corpus, ranked: Sequence[tuple[int, float]], near: np.ndarray | None = None,
              lists: Sequence[Listed] = (), wordings: Sequence[str] = ()) -> list[SearchResult]:
     "Results of rows and scores."
@@ -456,6 +459,7 @@ def _close(ranked: Sequence[tuple[int, float]], near: np.ndarray | None) -> list
     least = _CLOSE * max(near[row] for row, _ in ranked)
     return [row for row, _ in ranked if near[row] >= least]
 
+# %% ../../nbs/62_search.ipynb #s044ty
 def _unmet(corpus: Corpus, filters: SearchFilter) -> list[str]:
     "The limits that no paper of the corpus meets, each taken alone."
     given = filters.model_dump(exclude_defaults=True)

@@ -69,6 +69,7 @@ def embeddings_of(corpus: Corpus,
         else: corpus.notes.append(f"The embedding in {path.parent} cannot be read. Delete the folder.")
     return out
 
+# %% ../../nbs/41a_embeddings.ipynb #c009y
 def find_embedding(corpus: Corpus,
                    model: str,  # its name, or a part of it that no other has
                    ) -> Embedding:

@@ -35,6 +35,7 @@ def _end_with_parent() -> None:
     while os.read(0, 1): pass  # not `sys.stdin`: its lock would be held when Python ends
     os._exit(1)
 
+# %% ../../nbs/42a_jobs.ipynb #j008y
 def main() -> None:
     "Do the task that the standard input names."
     task = json.loads(sys.stdin.readline())
@@ -55,6 +56,7 @@ def _start() -> subprocess.Popen[str]:
 
 def _no_change(job: "Job") -> None: "Tell nobody."
 
+# %% ../../nbs/42a_jobs.ipynb #j010z
 class Job:
     "A build or an update in a process of its own."
     def __init__(self,

@@ -72,6 +72,7 @@ def data_folder() -> Path:
     "The folder in which the operating system keeps the user's data."
     return user_data_path("citerec")
 
+# %% ../../nbs/43a_votes.ipynb #v009y
 def votes_file(folder: str | Path,  # of a corpus
                home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
                ) -> Path:
@@ -129,6 +130,7 @@ class Recent(Record):
     options: dict[str, Any] = {}  # fields of the view that were filled in
     best: str = ""  # title of the first recommendation
 
+# %% ../../nbs/43a_votes.ipynb #v015z
 _MOST = 50  # texts that are remembered
 
 class RecentTexts:

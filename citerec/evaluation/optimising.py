@@ -173,6 +173,7 @@ class LoopState(TypedDict, total=False):
 
 def _now() -> str: return datetime.now(UTC).isoformat(timespec="seconds")
 
+# %% ../../nbs/85_optimising.ipynb #c013z
 class _Wanted:
     "What a run is asked to do."
     def __init__(self, corpus: Corpus, parts: Parts, llm: LLM, optimiser: str, module: str, steps: int | None,

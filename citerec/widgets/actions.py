@@ -40,7 +40,7 @@ def act_box(act: str,  # a name that `Actions` knows
             f' {escape(label)}</label>')
 
 # %% ../../nbs/91a_actions.ipynb #a008
-_PROGRAM = """
+_CLICKS = """
 async function copy(text) {
   try { await navigator.clipboard.writeText(text); }
   catch {
@@ -48,40 +48,49 @@ async function copy(text) {
     field.value = text; document.body.append(field); field.select(); document.execCommand("copy"); field.remove();
   }
 }
+async function clicked(event, root, model) {
+  const node = event.target.closest("[data-act]");
+  if (!node) return;
+  const told = { ...node.dataset }, said = node.textContent, card = node.closest(".citerec-card");
+  if (told.act === "copy") {
+    await copy(card.querySelectorAll(".citerec-entry")[told.nth].textContent);
+    node.textContent = "Copied"; setTimeout(() => { node.textContent = said; }, 1500);
+    return;
+  }
+  const place = told.act === "similar" && card.querySelector("[data-slot]");
+  if (place?.innerHTML) { place.innerHTML = ""; return; }
+  if (node.hasAttribute("aria-pressed")) {
+    told.pressed = node.getAttribute("aria-pressed") !== "true";
+    const others = (card ?? root).querySelectorAll(`[data-group="${told.group}"]`);
+    for (const other of others) other.setAttribute("aria-pressed", "false");
+    node.setAttribute("aria-pressed", String(told.pressed));
+  }
+  if (node.type === "checkbox") told.pressed = node.checked;
+  model.send(told);
+}
+"""
+
+# %% ../../nbs/91a_actions.ipynb #a008k
+_KEYS = """
+function typed(event, root, model) {
+  const node = event.target, enter = event.key === "Enter";
+  if (!root.contains(node) || !(enter || event.key === " ")) return;
+  if (enter && (event.ctrlKey || event.metaKey) && node.matches(".citerec-text textarea")) {
+    event.preventDefault(); event.stopImmediatePropagation();
+    model.send({ act: "run", text: node.value });
+  } else if (node.matches("[role=button]")) {
+    event.preventDefault(); event.stopPropagation(); node.click();
+  } else if (node.matches("button, summary, a, input[type=checkbox]")) event.stopPropagation();
+}
+"""
+
+# %% ../../nbs/91a_actions.ipynb #a008r
+_RENDER = """
 function render({ model, el }) {
   let root = null;
-  async function click(event) {
-    const node = event.target.closest("[data-act]");
-    if (!node) return;
-    const told = { ...node.dataset }, said = node.textContent;
-    if (told.act === "copy") {
-      await copy(node.closest(".citerec-card").querySelectorAll(".citerec-entry")[told.nth].textContent);
-      node.textContent = "Copied"; setTimeout(() => { node.textContent = said; }, 1500);
-      return;
-    }
-    const place = told.act === "similar" && node.closest(".citerec-card").querySelector("[data-slot]");
-    if (place?.innerHTML) { place.innerHTML = ""; return; }
-    if (node.hasAttribute("aria-pressed")) {
-      told.pressed = node.getAttribute("aria-pressed") !== "true";
-      const others = (node.closest(".citerec-card") ?? root).querySelectorAll(`[data-group="${told.group}"]`);
-      for (const other of others) other.setAttribute("aria-pressed", "false");
-      node.setAttribute("aria-pressed", String(told.pressed));
-    }
-    if (node.type === "checkbox") told.pressed = node.checked;
-    model.send(told);
-  }
-  function key(event) {
-    const node = event.target, enter = event.key === "Enter";
-    if (!root?.contains(node) || !(enter || event.key === " ")) return;
-    if (enter && (event.ctrlKey || event.metaKey) && node.matches(".citerec-text textarea")) {
-      event.preventDefault(); event.stopImmediatePropagation();
-      model.send({ act: "run", text: node.value });
-    } else if (node.matches("[role=button]")) {
-      event.preventDefault(); event.stopPropagation(); node.click();
-    } else if (node.matches("button, summary, a, input[type=checkbox]")) event.stopPropagation();
-  }
+  const click = (event) => clicked(event, root, model), key = (event) => typed(event, root, model);
   const fill = ({ slot, html }) => {
-    const place = root?.querySelector(`[data-slot="${CSS.escape(slot)}"]`);
+    const place = root.querySelector(`[data-slot="${CSS.escape(slot)}"]`);
     if (place) place.innerHTML = html;
   };
   const looking = setInterval(() => {
@@ -109,7 +118,7 @@ Told = dict[str, Any]  # what a pressed element carries, and whether it is press
 
 class Actions(anywidget.AnyWidget):
     "Tells Python what is pressed in a view; the view has the class `citerec-view`."
-    _esm = _PROGRAM
+    _esm = _CLICKS + _KEYS + _RENDER
 
     def __init__(self,
                  does: Mapping[str, Callable[[Told], Any]],  # name of an action -> what happens

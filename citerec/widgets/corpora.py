@@ -33,7 +33,7 @@ _FIELDS = {"topics": ("Topics", "T10028, T10181"), "query": ("Search", "cat:cs.C
 _ROW: dict[str, Any] = {"style": {"description_width": "8rem"}, "layout": {"width": "32rem", "max_width": "98%"}}
 
 def _entry(label: str, hint: str, meaning: str = "") -> widgets.Text:
-    return widgets.Text(description=label, placeholder=hint, tooltip=meaning or hint, **_ROW)
+    return widgets.Text(description=label, placeholder=hint, tooltip=meaning or hint, continuous_update=False, **_ROW)
 
 # %% ../../nbs/93a_corpora.ipynb #k006
 class Form(widgets.VBox):

@@ -7,6 +7,7 @@ __all__ = ['LIVE', 'draw', 'seconds_text', 'words_html', 'line_html', 'error_htm
            'recommender_of', 'reopen', 'folder_of', 'button_of', 'on_enter']
 
 # %% ../../nbs/91_parts.ipynb #w003
+import asyncio
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -144,6 +145,7 @@ def recommender_of(corpus: str | None,  # folder; None: as in the settings
     "Open a corpus once per kernel, when it is first needed; once more for other choices."
     with _OPENING: return _opened(corpus, tuple(sorted((k, v) for k, v in choices.items() if v is not None)))
 
+# %% ../../nbs/91_parts.ipynb #w018yy
 def reopen() -> None:
     "Open every corpus anew when it is next needed, as after an update."
     with _OPENING: _opened.cache_clear()
@@ -162,6 +164,14 @@ def button_of(label: str, hint: str, do: Callable[[], Any], style: str = "") -> 
     made.on_click(lambda _: do())
     return made
 
+# %% ../../nbs/91_parts.ipynb #w018yyy
+_SOON = .05  # seconds after Enter in which the browser has sent what was written last
+
 def on_enter(field: widgets.Text, do: Callable[[], Any]) -> None:
     "Do something when Enter is pressed in a field."
-    field.on_msg(lambda _, content, __: do() if content.get("event") == "submit" else None)
+    field.continuous_update = False  # what was written is sent as a whole, right after Enter
+    def entered(_: Any, content: dict[str, Any], __: Any) -> None:
+        if content.get("event") != "submit": return
+        try: asyncio.get_running_loop().call_later(_SOON, do)
+        except RuntimeError: do()  # no kernel
+    field.on_msg(entered)

@@ -121,6 +121,7 @@ def opened(fields: _Fields) -> "Recommender":
     return recommender_of(folder_of(fields.corpus.value), preset=preset, llm_model=fields.model.value.strip() or None,
                           reranker=CROSS_ENCODER if fields.reranker.value else None)
 
+# %% ../../nbs/92_recommend.ipynb #e06ty
 def without_cited(limits: dict[str, Any],
                   cited: str,  # a .bib, .ris or .json file; "": none
                   recommender: "Recommender",
@@ -145,6 +146,7 @@ def _text_field() -> widgets.Textarea:
     field.add_class("citerec-text")
     return field
 
+# %% ../../nbs/92_recommend.ipynb #e12y
 def _examples(field: widgets.Textarea) -> widgets.HBox:
     "Buttons that put an example into a field."
     def button(label: str, text: str) -> widgets.Button:
@@ -369,6 +371,9 @@ class _Reading(_Screen):
         self.span = str(told["span"]) if told.get("pressed") else ""
         self.arrange()
 
+# %% ../../nbs/92_recommend.ipynb #e09bs
+class _Judging(_Reading):
+    "A reader's selection and votes."
     def select(self, told: Told) -> None:
         "Select a paper, or take it out of the selection."
         (self.selected.add if told.get("pressed") else self.selected.discard)(str(told["paper"]))
@@ -393,55 +398,9 @@ class _Reading(_Screen):
         except CiterecError as e: self.show(error_html(str(e)))
 
 # %% ../../nbs/92_recommend.ipynb #e09c
-class App(_Reading):
-    "The interactive recommender; shows itself as the last value of a cell."
-    def __init__(self,
-                 corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
-                 home: str | Path | None = None,  # folder of votes and recent texts; None: as the system has it
-                 ):
-        self.thread: threading.Thread | None = None  # of the run that the button has started
-        self._stopped = threading.Event()
-        super().__init__(corpus, home, {
-            "stop": self.stop, "again": self.ask_again, "arrange": self.arrange, "all": self.select_all,
-            "vote": self.vote, "select": self.select, "similar": self.similar, "exclude": self.exclude,
-            "sentence": self.choose_sentence, "run": lambda told: self.start(str(told["text"])),
-            "ready": lambda _: self.warm()})
-        self.button.on_click(lambda _: self.start(self.text.value))
-
-    def warm(self) -> None:
-        "Load the corpus and its models while the reader is still writing."
-        threading.Thread(target=_warmed, args=(self.options.fields,), daemon=True).start()
-
-    def start(self,
-              text: str,  # what the recommendations are for
-              ) -> None:
-        "Run in a thread; nothing happens while a run is at work."
-        if self.button.disabled: return
-        self.button.disabled = True
-        self.thread = threading.Thread(target=self.run, args=(text,), daemon=True)
-        self.thread.start()
-
-    def stop(self) -> None:
-        "Stop the run that is at work."
-        self._stopped.set()
-
-    def ask_again(self, recent: Recent) -> None:
-        "Ask a recent text again, with its options."
-        self.options.write(recent.options)
-        self.start(recent.text)
-
-    def exclude(self, told: Told) -> None:
-        "Ask again without a paper."
-        field = self.options.fields.exclude
-        field.value = ", ".join([*(_names(field) or []), str(told["paper"])])
-        self.start(self.text.value)
-
-    def similar(self, told: Told) -> None:
-        "Show papers like one of the answer."
-        paper = str(told["paper"])
-        try: found = opened(self.options.fields).similar(paper, _SIMILAR)._repr_html_()
-        except CiterecError as e: found = error_html(str(e))
-        self.actions.fill(f"similar-{paper}", found)
+class _Asking(_Judging):
+    "A run, and its answer."
+    _stopped: threading.Event  # set where the reader stops the run
 
     def run(self,
             text: str,  # what the recommendations are for
@@ -480,6 +439,61 @@ class App(_Reading):
         self.shelf.layout.display = "" if state.final_recommendations else "none"
         self.arrange()
         self.sentences.value = sentences_html(state)
+
+# %% ../../nbs/92_recommend.ipynb #e09d
+class _Starting(_Asking):
+    "Runs that are started from the page, in a thread."
+    thread: threading.Thread | None = None  # of the run that the button has started
+
+    def warm(self) -> None:
+        "Load the corpus and its models while the reader is still writing."
+        threading.Thread(target=_warmed, args=(self.options.fields,), daemon=True).start()
+
+    def start(self,
+              text: str,  # what the recommendations are for
+              ) -> None:
+        "Run in a thread; nothing happens while a run is at work."
+        if self.button.disabled: return
+        self.button.disabled = True
+        self.thread = threading.Thread(target=self.run, args=(text,), daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        "Stop the run that is at work."
+        self._stopped.set()
+
+    def ask_again(self, recent: Recent) -> None:
+        "Ask a recent text again, with its options."
+        self.options.write(recent.options)
+        self.start(recent.text)
+
+    def exclude(self, told: Told) -> None:
+        "Ask again without a paper."
+        field = self.options.fields.exclude
+        field.value = ", ".join([*(_names(field) or []), str(told["paper"])])
+        self.start(self.text.value)
+
+    def similar(self, told: Told) -> None:
+        "Show papers like one of the answer."
+        paper = str(told["paper"])
+        try: found = opened(self.options.fields).similar(paper, _SIMILAR)._repr_html_()
+        except CiterecError as e: found = error_html(str(e))
+        self.actions.fill(f"similar-{paper}", found)
+
+# %% ../../nbs/92_recommend.ipynb #e09f
+class App(_Starting):
+    "The interactive recommender; shows itself as the last value of a cell."
+    def __init__(self,
+                 corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
+                 home: str | Path | None = None,  # folder of votes and recent texts; None: as the system has it
+                 ):
+        self._stopped = threading.Event()
+        super().__init__(corpus, home, {
+            "stop": self.stop, "again": self.ask_again, "arrange": self.arrange, "all": self.select_all,
+            "vote": self.vote, "select": self.select, "similar": self.similar, "exclude": self.exclude,
+            "sentence": self.choose_sentence, "run": lambda told: self.start(str(told["text"])),
+            "ready": lambda _: self.warm()})
+        self.button.on_click(lambda _: self.start(self.text.value))
 
 # %% ../../nbs/92_recommend.ipynb #e11
 def app(corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample

@@ -43,6 +43,7 @@ def _leaf(value: Any) -> str:
     text = one_line(str(value))
     return text if len(text) <= _CHARS else f"{text[:_CHARS]} … ({len(text):,} characters)"
 
+# %% ../../nbs/91b_run_details.ipynb #b009y
 def _parts_of(value: Any) -> dict[str, Any]:
     "The named parts of a value; none where it is a leaf. Empty ones are left out."
     if isinstance(value, BaseModel): named = dict(value)
@@ -80,6 +81,7 @@ def _spent(state: PipelineState) -> str:
     price = "at an unknown price" if None in costs else f"for {sum(costs):.4f} US dollars"
     return f"{len(calls)} calls of a language model: {tokens[0]:,} tokens read and {tokens[1]:,} written, {price}."
 
+# %% ../../nbs/91b_run_details.ipynb #b013y
 def details_html(events: "Sequence[AgentEvent]",  # of a finished run
                  ) -> str:  # HTML, escaped
     "Time by agent, tokens, cost, and the state as a tree."

@@ -286,6 +286,7 @@ class _Advising(_Reading):
             out.append(Filled(place, sentence, line, found))
         return out
 
+# %% ../../nbs/79_draft.ipynb #d16z
 _SPARE = 10  # papers more than wanted, from which the own ones may rise
 
 # %% ../../nbs/79_draft.ipynb #d18s
