@@ -75,11 +75,18 @@ def _misfit(work: Any, selection: SnapshotSelection) -> str:
     return "retracted" if selection.retracted == "drop" and dig(work, "is_retracted") is True else ""
 
 # %% ../../nbs/20a_snapshot.ipynb #g014
+_LARGEST = 2**63 - 1  # number of a work, in eight bytes
+
+def _number_of(value: Any) -> int | None:
+    "5 for W5 or its address; None for anything else."
+    number = int(work_id[1:]) if (work_id := _work_id(value)) else -1
+    return number if 0 <= number <= _LARGEST else None
+
+# %% ../../nbs/20a_snapshot.ipynb #g016
 _SHOWN = 20  # faults of a file that the report names
-_LARGEST = 2**63 - 1  # number of a work
 _STEP = 10_000  # lines between two signs of life
 
-def _numbers() -> array: return array("q")
+def _numbers() -> array: return array("q")  # of eight bytes each
 
 @dataclass
 class _Reading:
@@ -96,18 +103,17 @@ class _Reading:
         self.counts["broken"] += 1
         if len(self.faults) < _SHOWN: self.faults.append(f"{self.name} line {line}: {reason}")
 
-# %% ../../nbs/20a_snapshot.ipynb #g015
+# %% ../../nbs/20a_snapshot.ipynb #g017
 def _numbered(reading: _Reading, at: int, line: bytes) -> tuple[int | None, Any]:
-    "The number of the work in a line, and the work; None where the line is broken."
+    "The number of the work in a line, and the work; the number is None where the line is broken."
     work, fault = None, "not a work"
     try: work = orjson.loads(line)
     except ValueError as e: fault = f"not readable as JSON ({e})"
-    work_id = _work_id(dig(work, "id"))
-    if work_id and int(work_id[1:]) <= _LARGEST: return int(work_id[1:]), work
-    reading.fault(at, fault)
-    return None, None
+    number = _number_of(dig(work, "id"))
+    if number is None: reading.fault(at, fault)
+    return number, work
 
-# %% ../../nbs/20a_snapshot.ipynb #g017
+# %% ../../nbs/20a_snapshot.ipynb #g019
 def _paper(reading: _Reading, at: int, line: bytes, selection: SnapshotSelection) -> Paper | None:
     "The paper in a line; None where it does not fit or cannot be read."
     number, work = _numbered(reading, at, line)
@@ -126,7 +132,7 @@ def _paper(reading: _Reading, at: int, line: bytes, selection: SnapshotSelection
     reading.citations.append(paper.citation_count or 0)
     return paper
 
-# %% ../../nbs/20a_snapshot.ipynb #g018
+# %% ../../nbs/20a_snapshot.ipynb #g020
 def _papers(reading: _Reading, lines: Iterable[bytes], selection: SnapshotSelection,
             told: Callable[[int], object]) -> Iterator[Paper]:
     "The papers of a file that fit. Where the file is cut off, they end."
@@ -140,7 +146,7 @@ def _papers(reading: _Reading, lines: Iterable[bytes], selection: SnapshotSelect
         reading.faults.insert(0, f"{reading.name}: cut off or damaged after line {at} ({e})")
     told(at % _STEP)
 
-# %% ../../nbs/20a_snapshot.ipynb #g023
+# %% ../../nbs/20a_snapshot.ipynb #g025
 _FORM = 1  # changes when the files of a step do
 
 def _step(pages: Path, part: Part, choices: Any) -> Path:
@@ -149,7 +155,7 @@ def _step(pages: Path, part: Part, choices: Any) -> Path:
     name, digest = part.name.removesuffix(".gz").replace("/", " "), hashlib.sha256(asked.encode()).hexdigest()
     return pages / digest[:2] / f"{name} {digest[:16]}"  # in folders as those of the pages of services
 
-# %% ../../nbs/20a_snapshot.ipynb #g024
+# %% ../../nbs/20a_snapshot.ipynb #g026
 def _reader_choices(selection: SnapshotSelection) -> dict[str, Any]:
     "The choices that decide what is kept of a file."
     return {name: value for name, value in asdict(selection).items() if name != "max_works"}
@@ -159,7 +165,7 @@ def _about(step: Path) -> dict[str, Any] | None:
     try: return orjson.loads((step / "about.json").read_bytes())
     except (OSError, ValueError): return None
 
-# %% ../../nbs/20a_snapshot.ipynb #g025
+# %% ../../nbs/20a_snapshot.ipynb #g027
 def _read_works(files: Any, part: Part, selection: SnapshotSelection, step: Path,
                 told: Callable[[int], object] = lambda lines: None,  # called with the number of new lines
                 ) -> None:
@@ -177,19 +183,19 @@ def _read_works(files: Any, part: Part, selection: SnapshotSelection, step: Path
                  "withdrawn": reading.withdrawn, "digest": digest.hexdigest()}
         (new / "about.json").write_bytes(orjson.dumps(about))
 
-# %% ../../nbs/20a_snapshot.ipynb #g028
+# %% ../../nbs/20a_snapshot.ipynb #g030
 _DELETED = {0, 4285719527}  # 0: no new id is given; W4285719527 stands for deleted works
 
 def _merge_rows(lines: Iterable[bytes], name: str, faults: list[str]) -> Iterator[tuple[int, int]]:
     "Old and new number; 0 for a work that was deleted."
     try:
         for at, row in enumerate(csv.reader(line.decode("utf-8", "replace") for line in lines), 1):
-            old, new = (_work_id(cell) for cell in (*row[1:3], *("", "", "")[len(row) :])[:2])
-            if old: yield int(old[1:]), int(new[1:]) if new else 0
+            old, new = (_number_of(cell) for cell in (*row[1:3], "", "")[:2])
+            if old is not None: yield old, new or 0
             elif at > 1 and row: faults.append(f"{name} line {at}: not a merged work")
     except (EOFError, zlib.error, gzip.BadGzipFile, csv.Error) as e: faults.append(f"{name}: cut off or damaged ({e})")
 
-# %% ../../nbs/20a_snapshot.ipynb #g029
+# %% ../../nbs/20a_snapshot.ipynb #g031
 def _read_merges(files: Any, part: Part, step: Path) -> None:
     "Read a list of merged works, and keep it as numbers."
     faults: list[str] = []
@@ -201,7 +207,7 @@ def _read_merges(files: Any, part: Part, step: Path) -> None:
         np.savez(folder / "merges.npz", old=np.array(old), new=np.array(new))
         (folder / "about.json").write_bytes(orjson.dumps({"faults": faults[:_SHOWN], "counts": {}}))
 
-# %% ../../nbs/20a_snapshot.ipynb #g032
+# %% ../../nbs/20a_snapshot.ipynb #g034
 _ROUNDS = 10  # a chain of so many doublings is followed to its end
 
 class _Moves:
@@ -228,15 +234,16 @@ class _Moves:
         at, moved = self._places(numbers)
         return dict(zip(numbers[moved].tolist(), self.new[at[moved]].tolist(), strict=True))
 
-# %% ../../nbs/20a_snapshot.ipynb #g034
+# %% ../../nbs/20a_snapshot.ipynb #g036
 def _moved(paper: Paper, moves: _Moves) -> Paper:
     "A paper whose references name works as they are called now, without deleted ones."
-    now = moves.of([int(one[1:]) for one in paper.references])
+    numbers = [number for one in paper.references if (number := _number_of(one)) is not None]
+    now = {f"W{old}": f"W{new}" if new else "" for old, new in moves.of(numbers).items()}
     if not now: return paper
-    there = paper.model_copy(update={"references": tuple(r for r in paper.references if now.get(int(r[1:])) != 0)})
-    return _redirected(there, {f"W{old}": f"W{new}" for old, new in now.items()})
+    there = tuple(one for one in paper.references if now.get(one) != "")
+    return _redirected(paper.model_copy(update={"references": there}), now)
 
-# %% ../../nbs/20a_snapshot.ipynb #g037
+# %% ../../nbs/20a_snapshot.ipynb #g039
 @dataclass(frozen=True)
 class _Kept:
     "The kept records of all files, in their order."
@@ -245,14 +252,14 @@ class _Kept:
     citations: np.ndarray
     newest: np.ndarray  # whether no later record of the work follows, kept or not
 
-# %% ../../nbs/20a_snapshot.ipynb #g038
+# %% ../../nbs/20a_snapshot.ipynb #g040
 def _loaded(step: Path, *names: str) -> list[np.ndarray]:
     with np.load(step / "works.npz") as columns: return [columns[name].astype(np.int64) for name in names]
 
 def _joined(columns: Iterable[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0, np.int64), *columns])
 
-# %% ../../nbs/20a_snapshot.ipynb #g039
+# %% ../../nbs/20a_snapshot.ipynb #g041
 def _kept_records(steps: Sequence[Path]) -> _Kept:
     "Read the numbers of all files, one file after the other."
     works, places, citations, start = [], [], [], 0
@@ -266,7 +273,7 @@ def _kept_records(steps: Sequence[Path]) -> _Kept:
     newest = _last_places(steps, all_works) == all_places
     return _Kept(tuple(map(len, works)), all_works, _joined(citations), newest)
 
-# %% ../../nbs/20a_snapshot.ipynb #g040
+# %% ../../nbs/20a_snapshot.ipynb #g042
 def _last_places(steps: Sequence[Path], works: np.ndarray) -> np.ndarray:
     "For each work the place of its last record, counted over all records of all files."
     wanted, back = np.unique(works, return_inverse=True)
@@ -279,7 +286,7 @@ def _last_places(steps: Sequence[Path], works: np.ndarray) -> np.ndarray:
         start += len(seen)
     return last[back]
 
-# %% ../../nbs/20a_snapshot.ipynb #g041
+# %% ../../nbs/20a_snapshot.ipynb #g043
 def _most_cited(kept: _Kept, inside: np.ndarray, most: int | None) -> np.ndarray:
     "Of the records inside, the most cited ones; of equally cited ones the older ids."
     if most is None or inside.sum() <= most: return inside
@@ -288,7 +295,7 @@ def _most_cited(kept: _Kept, inside: np.ndarray, most: int | None) -> np.ndarray
     chosen[order] = True
     return chosen
 
-# %% ../../nbs/20a_snapshot.ipynb #g043
+# %% ../../nbs/20a_snapshot.ipynb #g045
 @dataclass
 class _Account:
     "Which records of a snapshot make the corpus, and what became of the others."
@@ -300,7 +307,7 @@ class _Account:
     withdrawn: set[str]  # ids of works that were left out because they are retracted
     digest: str = ""
 
-# %% ../../nbs/20a_snapshot.ipynb #g044
+# %% ../../nbs/20a_snapshot.ipynb #g046
 def _fates(kept: _Kept, moves: _Moves, most: int | None) -> tuple[np.ndarray, Counter[str], list[str]]:
     "Which kept records count, how many were left out, and which of them are merged or deleted."
     now = moves.of(kept.works[kept.newest])
@@ -312,7 +319,7 @@ def _fates(kept: _Kept, moves: _Moves, most: int | None) -> tuple[np.ndarray, Co
     lines = [f"left out: W{old} ({f'merged into W{new}' if new else 'deleted'})" for old, new in sorted(now.items())]
     return inside, counts, lines
 
-# %% ../../nbs/20a_snapshot.ipynb #g046
+# %% ../../nbs/20a_snapshot.ipynb #g048
 def _read_missing(snapshot: Snapshot, selection: SnapshotSelection, pages: Path,
                   progress: bool) -> tuple[list[Path], list[Path]]:
     "Read the files that are not read yet; gives the steps of the works, and those of the lists of merged works."
@@ -333,7 +340,7 @@ def _read_missing(snapshot: Snapshot, selection: SnapshotSelection, pages: Path,
         if _about(step) is None: _read_merges(snapshot.files, part, step)
     return list(works), list(merges)
 
-# %% ../../nbs/20a_snapshot.ipynb #g047
+# %% ../../nbs/20a_snapshot.ipynb #g049
 def _all_moves(steps: Sequence[Path]) -> _Moves:
     "The lists of merged works, as one."
     old, new = [], []
@@ -343,7 +350,7 @@ def _all_moves(steps: Sequence[Path]) -> _Moves:
             new.append(columns["new"].astype(np.int64))
     return _Moves(_joined(old), _joined(new))
 
-# %% ../../nbs/20a_snapshot.ipynb #g048
+# %% ../../nbs/20a_snapshot.ipynb #g050
 def _account_of(snapshot: Snapshot, selection: SnapshotSelection, pages: Path, progress: bool) -> _Account:
     "The account of a snapshot; files that are not read yet are read."
     steps, lists = _read_missing(snapshot, selection, pages, progress)
@@ -360,7 +367,7 @@ def _account_of(snapshot: Snapshot, selection: SnapshotSelection, pages: Path, p
     lines = [*snapshot.notes, *faults, *gone, *out]
     return _Account(steps, masks, moves, counts, lines, set(withdrawn), digest.hexdigest())
 
-# %% ../../nbs/20a_snapshot.ipynb #g051
+# %% ../../nbs/20a_snapshot.ipynb #g053
 class _Accounted(Source):
     "A snapshot, read as far as a selection needs it."
     def __init__(self,
@@ -384,7 +391,7 @@ class _Accounted(Source):
         if self._account.counts["kept"]: return
         raise InputError(f"{self.address[:200]} has no work that fits.", "Choose other topics, years or types.")
 
-# %% ../../nbs/20a_snapshot.ipynb #g052
+# %% ../../nbs/20a_snapshot.ipynb #g054
 class SnapshotSource(_Accounted):
     "Works of a snapshot of OpenAlex, as a source of a corpus."
     name = "openalex-snapshot"

@@ -45,7 +45,7 @@ def _below(files: Any, folder: str) -> list[Part]:
     "The gzipped files below a folder, by name: those of an earlier day come first."
     try: all_files = files.find(folder, detail=True)
     except FileNotFoundError: return []
-    except OSError as e:
+    except Exception as e:  # each store has its own
         raise ServiceError(f"{folder} cannot be listed ({e}).",
                            "Check the address, and run the command again.") from None
     def part(path: str, about: dict[str, Any]) -> Part:
@@ -114,6 +114,6 @@ def lines_of(files: Any, part: Part) -> Iterator[bytes]:
                 if raw.tell() >= part.size: raise
                 raise OSError("it ended too early") from None
     except (gzip.BadGzipFile, EOFError, zlib.error, CiterecError): raise
-    except OSError as e:
+    except Exception as e:  # each store has its own
         raise ServiceError(f"{part.path} cannot be read ({e}).",
                            "Run the same command again: what was read is kept.") from None
