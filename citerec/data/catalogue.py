@@ -34,12 +34,13 @@ SOURCES: dict[str, SourceMaker] = {}  # by name
 # %% ../../nbs/42_catalogue.ipynb #c005b
 CHOICES: dict[str, str] = {  # what may be chosen, and what it means
     "vectors": "ready embeddings, .npy in the papers' order (default: vectors*.npy of the folder)",
-    "topics": "ids of topics, separated by commas (default: AI and machine learning)",
+    "topics": "ids of topics, separated by commas (default: AI and machine learning); of a snapshot also fields/17, "
+              "subfields/1702 and concepts such as C41008148; all: no limit",
     "years": "first and last year (default: 2018-2025 of OpenAlex, all of the ACL Anthology)",
     "types": "types of works, separated by commas, as in article,preprint; all: no limit "
              "(default: no data sets, errata and the like)",
     "min_citations": "only works cited at least so often (default: 0)",
-    "max": "so many papers at most: the most cited ones of OpenAlex (default: 20000), "
+    "max": "so many papers at most: the most cited ones of OpenAlex (default: 20000; of a snapshot: all), "
            "the newest ones of arXiv (default: 1000)",
     "expand": "add the works that the corpus cites most",
     "expand_max": "so many of them at most (default: 2000)",
@@ -52,7 +53,8 @@ CHOICES: dict[str, str] = {  # what may be chosen, and what it means
     "query": "what to search for, in arXiv's language: cat:cs.CL AND abs:retrieval",
     "ids": "arXiv ids or DOIs, separated by commas",
     "text": "how much of each paper, where it has an HTML version (default: abstract)",
-    "dir": "a copy of the ACL Anthology's repository",
+    "dir": "a copy of the ACL Anthology's repository, or of the works of an OpenAlex snapshot, "
+           "which may also be s3://openalex/data/works",
     "venues": "only these venues, separated by commas: acl,emnlp (default: all)",
     "contexts": "fetch who cites the papers, and in which words: one request a paper",
 }
@@ -111,6 +113,22 @@ def _openalex(choices: SimpleNamespace, pages: Path, watched: bool):
 SOURCES["openalex"] = SourceMaker(_openalex, frozenset({
     "topics", "years", "types", "min_citations", "max", "expand", "expand_max", "repair", "retracted",
     "without_abstract"}))
+
+# %% ../../nbs/42_catalogue.ipynb #n001
+def _snapshot(choices: SimpleNamespace, pages: Path, watched: bool):
+    "A snapshot of OpenAlex, with what was typed."
+    from citerec.errors import InputError
+    from citerec.sources.snapshot import SnapshotSelection, SnapshotSource
+    if not choices.dir:
+        raise InputError("A snapshot of OpenAlex is read from a folder.",
+                         "Name it with --dir: a copy of its works, or s3://openalex/data/works.")
+    chosen, in_update = _openalex_choices(choices), pages.parent.name.startswith("update-")
+    kept = pages.parent.parent / pages.name if in_update else pages  # an update reads only files that are new
+    if chosen.get("topics") == ("all",): chosen["topics"] = ()
+    return SnapshotSource(choices.dir, SnapshotSelection(**chosen), kept, watched)
+
+SOURCES["openalex-snapshot"] = SourceMaker(_snapshot, frozenset({
+    "dir", "topics", "years", "types", "min_citations", "max", "retracted", "without_abstract"}))
 
 # %% ../../nbs/42_catalogue.ipynb #c011
 def _bibliography(choices: SimpleNamespace, pages: Path, watched: bool):
@@ -188,9 +206,9 @@ def _check_choices(sources: Sequence[str], choices: Chosen) -> None:
 _PATHS = frozenset({"vectors", "file", "match", "dir"})  # choices that are paths
 
 def _absolute(value: Any) -> Any:
-    "A path, or each of a list of paths, made absolute."
+    "A path, or each of a list of paths, made absolute; an address such as s3://… stays."
     if isinstance(value, list | tuple): return [_absolute(v) for v in value]
-    return value if value is None else os.path.abspath(value)
+    return value if value is None or "://" in str(value) else os.path.abspath(value)
 
 def recipe_of(sources: Sequence[str],  # names of `SOURCES`, or folders
               choices: Chosen,
