@@ -183,7 +183,7 @@ def _read_works(files: Any, part: Part, selection: SnapshotSelection, step: Path
                  "withdrawn": reading.withdrawn, "digest": digest.hexdigest()}
         (new / "about.json").write_bytes(orjson.dumps(about))
 
-# %% ../../nbs/20a_snapshot.ipynb #g030
+# %% ../../nbs/20a_snapshot.ipynb #g032
 _DELETED = {0, 4285719527}  # 0: no new id is given; W4285719527 stands for deleted works
 
 def _merge_rows(lines: Iterable[bytes], name: str, faults: list[str]) -> Iterator[tuple[int, int]]:
@@ -195,7 +195,7 @@ def _merge_rows(lines: Iterable[bytes], name: str, faults: list[str]) -> Iterato
             elif at > 1 and row: faults.append(f"{name} line {at}: not a merged work")
     except (EOFError, zlib.error, gzip.BadGzipFile, csv.Error) as e: faults.append(f"{name}: cut off or damaged ({e})")
 
-# %% ../../nbs/20a_snapshot.ipynb #g031
+# %% ../../nbs/20a_snapshot.ipynb #g033
 def _read_merges(files: Any, part: Part, step: Path) -> None:
     "Read a list of merged works, and keep it as numbers."
     faults: list[str] = []
@@ -207,7 +207,7 @@ def _read_merges(files: Any, part: Part, step: Path) -> None:
         np.savez(folder / "merges.npz", old=np.array(old), new=np.array(new))
         (folder / "about.json").write_bytes(orjson.dumps({"faults": faults[:_SHOWN], "counts": {}}))
 
-# %% ../../nbs/20a_snapshot.ipynb #g034
+# %% ../../nbs/20a_snapshot.ipynb #g036
 _ROUNDS = 10  # a chain of so many doublings is followed to its end
 
 class _Moves:
@@ -234,7 +234,7 @@ class _Moves:
         at, moved = self._places(numbers)
         return dict(zip(numbers[moved].tolist(), self.new[at[moved]].tolist(), strict=True))
 
-# %% ../../nbs/20a_snapshot.ipynb #g036
+# %% ../../nbs/20a_snapshot.ipynb #g038
 def _moved(paper: Paper, moves: _Moves) -> Paper:
     "A paper whose references name works as they are called now, without deleted ones."
     numbers = [number for one in paper.references if (number := _number_of(one)) is not None]
@@ -243,7 +243,7 @@ def _moved(paper: Paper, moves: _Moves) -> Paper:
     there = tuple(one for one in paper.references if now.get(one) != "")
     return _redirected(paper.model_copy(update={"references": there}), now)
 
-# %% ../../nbs/20a_snapshot.ipynb #g039
+# %% ../../nbs/20a_snapshot.ipynb #g041
 @dataclass(frozen=True)
 class _Kept:
     "The kept records of all files, in their order."
@@ -252,14 +252,14 @@ class _Kept:
     citations: np.ndarray
     newest: np.ndarray  # whether no later record of the work follows, kept or not
 
-# %% ../../nbs/20a_snapshot.ipynb #g040
+# %% ../../nbs/20a_snapshot.ipynb #g042
 def _loaded(step: Path, *names: str) -> list[np.ndarray]:
     with np.load(step / "works.npz") as columns: return [columns[name].astype(np.int64) for name in names]
 
 def _joined(columns: Iterable[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0, np.int64), *columns])
 
-# %% ../../nbs/20a_snapshot.ipynb #g041
+# %% ../../nbs/20a_snapshot.ipynb #g043
 def _kept_records(steps: Sequence[Path]) -> _Kept:
     "Read the numbers of all files, one file after the other."
     works, places, citations, start = [], [], [], 0
@@ -273,7 +273,7 @@ def _kept_records(steps: Sequence[Path]) -> _Kept:
     newest = _last_places(steps, all_works) == all_places
     return _Kept(tuple(map(len, works)), all_works, _joined(citations), newest)
 
-# %% ../../nbs/20a_snapshot.ipynb #g042
+# %% ../../nbs/20a_snapshot.ipynb #g044
 def _last_places(steps: Sequence[Path], works: np.ndarray) -> np.ndarray:
     "For each work the place of its last record, counted over all records of all files."
     wanted, back = np.unique(works, return_inverse=True)
@@ -286,7 +286,7 @@ def _last_places(steps: Sequence[Path], works: np.ndarray) -> np.ndarray:
         start += len(seen)
     return last[back]
 
-# %% ../../nbs/20a_snapshot.ipynb #g043
+# %% ../../nbs/20a_snapshot.ipynb #g045
 def _most_cited(kept: _Kept, inside: np.ndarray, most: int | None) -> np.ndarray:
     "Of the records inside, the most cited ones; of equally cited ones the older ids."
     if most is None or inside.sum() <= most: return inside
@@ -295,7 +295,7 @@ def _most_cited(kept: _Kept, inside: np.ndarray, most: int | None) -> np.ndarray
     chosen[order] = True
     return chosen
 
-# %% ../../nbs/20a_snapshot.ipynb #g045
+# %% ../../nbs/20a_snapshot.ipynb #g047
 @dataclass
 class _Account:
     "Which records of a snapshot make the corpus, and what became of the others."
@@ -307,7 +307,7 @@ class _Account:
     withdrawn: set[str]  # ids of works that were left out because they are retracted
     digest: str = ""
 
-# %% ../../nbs/20a_snapshot.ipynb #g046
+# %% ../../nbs/20a_snapshot.ipynb #g048
 def _fates(kept: _Kept, moves: _Moves, most: int | None) -> tuple[np.ndarray, Counter[str], list[str]]:
     "Which kept records count, how many were left out, and which of them are merged or deleted."
     now = moves.of(kept.works[kept.newest])
@@ -319,7 +319,7 @@ def _fates(kept: _Kept, moves: _Moves, most: int | None) -> tuple[np.ndarray, Co
     lines = [f"left out: W{old} ({f'merged into W{new}' if new else 'deleted'})" for old, new in sorted(now.items())]
     return inside, counts, lines
 
-# %% ../../nbs/20a_snapshot.ipynb #g048
+# %% ../../nbs/20a_snapshot.ipynb #g050
 def _read_missing(snapshot: Snapshot, selection: SnapshotSelection, pages: Path,
                   progress: bool) -> tuple[list[Path], list[Path]]:
     "Read the files that are not read yet; gives the steps of the works, and those of the lists of merged works."
@@ -340,7 +340,7 @@ def _read_missing(snapshot: Snapshot, selection: SnapshotSelection, pages: Path,
         if _about(step) is None: _read_merges(snapshot.files, part, step)
     return list(works), list(merges)
 
-# %% ../../nbs/20a_snapshot.ipynb #g049
+# %% ../../nbs/20a_snapshot.ipynb #g051
 def _all_moves(steps: Sequence[Path]) -> _Moves:
     "The lists of merged works, as one."
     old, new = [], []
@@ -350,7 +350,7 @@ def _all_moves(steps: Sequence[Path]) -> _Moves:
             new.append(columns["new"].astype(np.int64))
     return _Moves(_joined(old), _joined(new))
 
-# %% ../../nbs/20a_snapshot.ipynb #g050
+# %% ../../nbs/20a_snapshot.ipynb #g052
 def _account_of(snapshot: Snapshot, selection: SnapshotSelection, pages: Path, progress: bool) -> _Account:
     "The account of a snapshot; files that are not read yet are read."
     steps, lists = _read_missing(snapshot, selection, pages, progress)
@@ -367,7 +367,7 @@ def _account_of(snapshot: Snapshot, selection: SnapshotSelection, pages: Path, p
     lines = [*snapshot.notes, *faults, *gone, *out]
     return _Account(steps, masks, moves, counts, lines, set(withdrawn), digest.hexdigest())
 
-# %% ../../nbs/20a_snapshot.ipynb #g053
+# %% ../../nbs/20a_snapshot.ipynb #g055
 class _Accounted(Source):
     "A snapshot, read as far as a selection needs it."
     def __init__(self,
@@ -391,7 +391,7 @@ class _Accounted(Source):
         if self._account.counts["kept"]: return
         raise InputError(f"{self.address[:200]} has no work that fits.", "Choose other topics, years or types.")
 
-# %% ../../nbs/20a_snapshot.ipynb #g054
+# %% ../../nbs/20a_snapshot.ipynb #g056
 class SnapshotSource(_Accounted):
     "Works of a snapshot of OpenAlex, as a source of a corpus."
     name = "openalex-snapshot"
