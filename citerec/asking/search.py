@@ -225,21 +225,21 @@ def _as_recommendation(result: SearchResult) -> Recommendation:
     return Recommendation(rank=result.rank, **{name: getattr(result.paper, name) for name in names})
 
 def _how(result: SearchResult) -> str:
-    "Score, cosine and lists in words."
+    "Cosine and lists in words; a score says nothing beyond the order."
     cosine = "" if result.cosine is None else f"cosine {result.cosine:.2f}"
     kinds = ("name", "citations", "meaning", "words")
     times = {by: sum(name.startswith(by) for name in result.found_by) for by in kinds}
     found = [f"by {by}" + (f" in {n} wordings" if n > 1 else "") for by, n in times.items() if n]
     lists = "found " + ", ".join(found[:-1]) + " and " * (len(found) > 1) + found[-1] if found else ""
-    return " · ".join(filter(None, [f"score {result.score:.2f}", cosine, lists]))
+    return " · ".join(filter(None, [cosine, lists]))
 
 def _card(result: SearchResult) -> str:
     "A result as HTML."
     r, abstract = _as_recommendation(result), result.paper.abstract
     more = _unfolding("why", result.paper.text_kind.capitalize(), f"<p>{_safe(abstract)}</p>") if abstract else ""
+    how = f'<p class="citerec-confidence">{_safe(_how(result))}</p>' if _how(result) else ""
     facts = f'<p class="citerec-facts">{_safe(_facts(r))}</p>' if _facts(r) else ""
-    return (f'<div class="citerec-card" role="listitem" style="{_BORDER}">{_titled(r)}{facts}'
-            f'<p class="citerec-confidence">{_safe(_how(result))}</p>{more}</div>')
+    return (f'<div class="citerec-card" role="listitem" style="{_BORDER}">{_titled(r)}{facts}{how}{more}</div>')
 
 def _lines(result: SearchResult, width: int) -> str:
     "A result as text."
