@@ -725,10 +725,11 @@ def _cited_for(paths: Sequence[CitationPath], claim: str, less: float, idf: Idf,
 
 # %% ../../nbs/58_grounding.ipynb #c011m_words_in_common
 def _words_in_common(claim: str, text: str, idf: Idf) -> list[str]:
-    "The two rarest words that a claim shares with a paper."
+    "The two rarest words that a claim shares with a paper; words of any topic only where there are no others."
     present = set(stems(text))
     words = {stem: word for word in re.findall(r"[^\W\d_][\w-]+", claim) for stem in stems(word) if stem in present}
-    return [as_written(words[s], claim).removeprefix("the ") for s in sorted(words, key=lambda s: -idf(s))[:2]]
+    telling = [stem for stem in words if stem not in NO_TOPIC] or list(words)
+    return [as_written(words[s], claim).removeprefix("the ") for s in sorted(telling, key=lambda s: -idf(s))[:2]]
 
 # %% ../../nbs/58_grounding.ipynb #c011n
 def _topics_in_common(keywords: Sequence[str], claim: str, text: str, idf: Idf) -> list[str]:
