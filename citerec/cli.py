@@ -274,7 +274,7 @@ _ACTIONS = {  # of `citerec draft`: what its help says
     "check": "name sentences that need a citation, open slots, and keys without an entry",
     "cite": "cite a paper at a line of the draft",
     "fill": "write the best paper into every open slot",
-    "audit": "name faults of the bibliography",
+    "audit": "name faults of the bibliography, of a draft or alone (refs.bib)",
     "undo": "take the last change back",
 }
 
@@ -559,12 +559,14 @@ def _report(form: str, report: Any) -> int:
 
 # %% ../nbs/99_cli.ipynb #d05c
 def _found(args: argparse.Namespace, file: str) -> Any:
-    "The report of one draft."
-    draft = _open_draft(args, file)
-    if args.action == "check": return draft.check()
-    if not args.look_up: return draft.audit()
+    "The report of one draft, or of a bibliography."
+    if args.action == "check": return _open_draft(args, file).check()
+    show_progress(args, f"reading {file} …")
+    from citerec.recommender import load
     from citerec.sources.crossref import CrossrefSource
-    return draft.audit(CrossrefSource().repair)
+    from citerec.writing.draft import audit_file
+    rec = load(args.corpus, args.preset, **model_chosen(args))
+    return audit_file(file, rec, args.bib, CrossrefSource().repair if args.look_up else None)
 
 # %% ../nbs/99_cli.ipynb #d05d
 def _find(args: argparse.Namespace) -> int:

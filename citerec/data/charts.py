@@ -29,7 +29,7 @@ def columns_html(title: str,  # what is counted
     ends = f"<span>{first}</span><span>{last}</span>" if len(counts) > 1 else f"<span>{first}</span>"
     return (f'<div style="{_CHART}"><div>{escape(title)}</div>'
             f'<div role="img" aria-label="{escape(title)}, {most:,} at most" style="height:{_TALL}px;line-height:0;'
-            f'display:flex;align-items:flex-end">{drawn}</div>'
+            f'display:flex;align-items:flex-end;width:min({len(counts) * (width + 1)}px,55vw)">{drawn}</div>'
             f'<div style="{_SMALL};display:flex;justify-content:space-between;max-width:{_WIDE}px">{ends}</div></div>')
 
 # %% ../../nbs/40b_charts.ipynb #h008

@@ -415,8 +415,9 @@ def _facts(corpus: _Texts) -> dict[str, str]:
     with contextlib.suppress(Exception): years = [year for year in corpus.columns.years if year]
     facts = {"papers": f"{counts['papers']:,}", "years": f"{min(years)} to {max(years)}" if years else "unknown",
              "citations": f"{counts['edges']:,}", "citing sentences": f"{counts['contexts']:,}",
-             "model": corpus.manifest["model"], "texts": f"{corpus.text_kind}s", "source": corpus.manifest["source"],
-             "fetched": corpus.manifest["fetched"]}
+             "model": corpus.manifest["model"],
+             "texts": {"summary": "summaries"}.get(corpus.text_kind, "abstracts"),
+             "source": corpus.manifest["source"], "fetched": corpus.manifest["fetched"]}
     return facts | ({"notes": " ".join(corpus.notes)} if corpus.notes else {})
 
 # %% ../../nbs/41_corpus.ipynb #d002c
@@ -449,8 +450,8 @@ class _Drawing(_Lookup):
         return f"Corpus({str(self.folder)!r}: {said})"
 
     def _repr_html_(self) -> str:
-        left = "style='text-align:left'"
-        lines = "".join(f"<tr><th {left}>{name}</th><td {left}>{html.escape(fact)}</td></tr>"
+        left, wrapped = "style='text-align:left'", "style='text-align:left;overflow-wrap:anywhere'"
+        lines = "".join(f"<tr><th {left}>{name}</th><td {wrapped}>{html.escape(fact)}</td></tr>"
                         for name, fact in _facts(self).items())
         charts = ""
         with contextlib.suppress(Exception): charts = _charts(self)

@@ -85,6 +85,16 @@ def _data_file(folder: Path, name: str) -> Path | None:
     "A file of JSON lines, plain or gzipped; None where there is none."
     return next((p for p in (folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz") if p.exists()), None)
 
+def _papers_file(folder: Path) -> Path:
+    "The file of papers of a folder, or the file itself. Raises `InputError` where there is none."
+    if folder.is_file() and folder.name.endswith((".jsonl", ".jsonl.gz")): return folder
+    if folder.is_file():
+        raise InputError(f"{folder} is no file of JSON lines.", "Name a .jsonl file, or a folder that holds "
+                         f"papers.jsonl. A bibliography is read by `--source bib --file {folder.name}`.")
+    if found := _data_file(folder, "papers"): return found
+    raise InputError(f"There is no papers.jsonl in {folder}.",
+                     "Name a folder that holds papers.jsonl or papers.jsonl.gz, or a .jsonl file of papers.")
+
 def _vectors_file(folder: Path, wanted: str | Path | None) -> Path | None:
     "The file with the ready vectors: the one that the user named, else the only one in the folder."
     if wanted and not Path(wanted).exists():
@@ -134,17 +144,14 @@ def _hash_of(paths: Iterable[Path | None]) -> str:
 
 # %% ../../nbs/12_jsonl.ipynb #t011f
 class JsonlSource(Source):
-    "A folder of JSON lines files."
+    "A folder of JSON lines files, or a single file of papers."
     def __init__(self,
-                 folder: str | Path,  # papers.jsonl; optionally edges.jsonl, contexts.jsonl and vectors*.npy
+                 folder: str | Path,  # papers.jsonl; optionally edges.jsonl, contexts.jsonl and vectors*.npy; or a file
                  vectors: str | Path | None = None,  # ready vectors; None: the only vectors*.npy of the folder
                  ):
         self.folder = Path(folder)
         self.name = f"jsonl:{self.folder.name}"
-        papers = _data_file(self.folder, "papers")
-        if papers is None:
-            raise InputError(f"There is no papers.jsonl in {self.folder}.",
-                             "Name a folder that holds papers.jsonl or papers.jsonl.gz.")
+        papers = _papers_file(self.folder)
         self._papers, self._edges, self._contexts = papers, _data_file(self.folder, "edges"), _data_file(self.folder,
                 "contexts")
         self.vectors = _vectors_file(self.folder, vectors)

@@ -26,15 +26,19 @@ if TYPE_CHECKING:
 # %% ../../nbs/93_ask.ipynb #w005
 _WORDS = LIMIT_WORDS | {"within_ids": "only {}", "exclude_ids": "without {}"}  # field of `SearchFilter` -> its words
 
+def _parts_of(name: str,  # field of `SearchFilter`
+              value: Any,
+              ) -> list[tuple[str, Any]]:  # what each limit of the field says, and what remains of the field without it
+    "The limits of one field: one for each member, and a single one for several papers."
+    if not isinstance(value, tuple): return [(str(value), SearchFilter().__dict__[name])] if value else []
+    if name.endswith("_ids") and len(value) > 1: return [(f"{len(value)} papers", ())]
+    return [(one, tuple(v for v in value if v != one)) for one in value]
+
 def limits_of(filters: SearchFilter,
               ) -> list[tuple[str, SearchFilter]]:  # the words of each limit, and the filter without it
     "The limits of a search, one by one."
-    out = list[tuple[str, SearchFilter]]()
-    for name, words in _WORDS.items():
-        value = getattr(filters, name)
-        for one in value if isinstance(value, tuple) else [value] if value else []:
-            left = tuple(v for v in value if v != one) if isinstance(value, tuple) else type(filters)().__dict__[name]
-            out.append((words.format(one), filters.model_copy(update={name: left})))
+    out = [(words.format(said), filters.model_copy(update={name: left}))
+           for name, words in _WORDS.items() for said, left in _parts_of(name, getattr(filters, name))]
     if filters.has_awards is not None:
         out.append((award_words(filters.has_awards), filters.model_copy(update={"has_awards": None})))
     return out

@@ -69,8 +69,8 @@ class _Fields(widgets.VBox):
         self.exclude = _field("Leave out", "ids, DOIs or arXiv ids, with commas between them", wide=True)
         self.cited = _field("Leave out all of", "library.bib, the file of what you cite already", wide=True)
         self.preset = widgets.Dropdown(options=[_AS_SET, *PRESETS], description="Preset", **_NARROW)
-        self.model = _field("Language model", "the one of the preset")
-        self.reranker = widgets.Checkbox(description="Cross-encoder (slower)", **_NARROW)
+        self.model = _field("Language model", "the one of the preset", wide=True)
+        self.reranker = widgets.Checkbox(description="Cross-encoder (slower)", **_WIDE)
         super().__init__([self.corpus, self.k, self.year_min, self.year_max, self.min_citations, self.min_confidence,
                           self.concepts, self.exclude, self.cited, self.preset, self.model, self.reranker])
 

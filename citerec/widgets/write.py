@@ -10,7 +10,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
 
@@ -60,7 +60,9 @@ _REPORTS = {  # method of `Draft` -> label of its button, and what its report sa
     "check": ("What is missing", "sentences without a citation, open places, keys without an entry"),
     "fill": ("What would fit", "papers for each place that lacks a citation"),
     "audit": ("Check the bibliography", "entries that are wrong, unused, or cited where they do not fit")}
-_HELP = draw("<p>Write the path of a draft in LaTeX, Markdown or plain text. It is read and never changed.</p><ul>"
+_HELP = draw("<p>Write the path of a draft in LaTeX, Markdown or plain text, or of a .bib file to check it alone. "
+             "It is read and never changed; in a terminal, <code>citerec draft cite paper.tex 12 1706.03762</code> "
+             "cites a paper on line 12.</p><ul>"
              + "".join(f"<li><b>{label}</b>: {what}</li>" for label, what in _REPORTS.values()) + "</ul>")
 
 # %% ../../nbs/94_write.ipynb #w004v
@@ -90,10 +92,14 @@ class WriteView(View):
         self.work(lambda: self._report(report))
 
     def _report(self, name: str) -> None:
-        from citerec.writing.draft import Draft
+        from citerec.writing.draft import Draft, audit_file
         path = self.text.value.strip()
         if not path: raise InputError("No draft is given.", "Write the path of its main file.")
         self.show(draw(words_html("reading the draft …")))
-        self.draft = Draft.open(Path(path).expanduser(), recommender_of(self.folder))
-        found: Any = getattr(self.draft, name)(**({"progress": False} if name == "fill" else {}))
-        self.show(filled_html(found) if name == "fill" else found._repr_html_(), f"{name} {path}")
+        file, rec = Path(path).expanduser(), recommender_of(self.folder)
+        if name == "audit": drawn = audit_file(file, rec)._repr_html_()
+        else:
+            self.draft = Draft.open(file, rec)
+            drawn = (self.draft.check()._repr_html_() if name == "check"
+                     else filled_html(self.draft.fill(progress=False)))
+        self.show(drawn, f"{name} {path}")

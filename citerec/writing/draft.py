@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Place', 'MARKER', 'OTHER', 'Paths', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_library', 'Filled',
-           'title_of', 'missing', 'fit', 'Draft']
+           'title_of', 'missing', 'fit', 'Draft', 'audit_file']
 
 # %% ../../nbs/79_draft.ipynb #d03
 import math
@@ -30,7 +30,7 @@ from .changes import Change, recover, undo
 from .gaps import Gap, find_gaps
 from .insertion import cite_changes, place_at
 from .library import Bibliography
-from .manuscript import Citation, Manuscript, Sentence, Slot, read_manuscript
+from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
 from .prose import Format
 from .remarks import Remark, Report
 
@@ -422,3 +422,14 @@ class Draft(_Writing):
     def _repr_html_(self) -> str: return self.manuscript._repr_html_()
 
 for _named in (Draft, Bibliography): documented(_named)
+
+# %% ../../nbs/79_draft.ipynb #d21f
+def audit_file(path: str | os.PathLike[str],  # a draft; or a bibliography alone: .bib, .bibtex or .ris
+               rec: Recommender | None = None,  # None: the corpus of the settings
+               bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
+               look_up: Any = None,  # asks a service for a paper: Paper -> Paper | None; None: offline
+               ) -> Report:
+    "Audit a draft, or a bibliography alone. Raises `InputError` for a file that cannot be read."
+    path, rec = Path(path), rec or load()
+    if path.suffix.lower() not in LIBRARIES: return Draft.open(path, rec, bibliography).audit(look_up)
+    return audit(None, Bibliography.read(path, rec.corpus), look_up=look_up)
