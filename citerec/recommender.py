@@ -186,7 +186,7 @@ def _topic(found: SearchResults, asked: str) -> str:
 
 def _originals(question: str, found: SearchResults) -> list[SearchResult]:
     "The paper that a question for an author or a year means; none for other questions."
-    return list(found[:1]) if _WHO_OR_WHEN.search(question) and found and "citations" in found[0].found_by else []
+    return list(found[:1]) if _WHO_OR_WHEN.search(question) and found and "recommendation" in found[0].found_by else []
 
 # %% ../nbs/66_recommender.ipynb #as02
 class _FromResults(_SearchMethods):

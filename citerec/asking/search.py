@@ -103,7 +103,7 @@ def variants(corpus: Corpus,
 class Listed:
     "The papers that one index gives for one wording."
     wording: str
-    by: Literal["meaning", "words", "name", "citations"]
+    by: Literal["meaning", "words", "name", "recommendation"]
     rows: tuple[int, ...]  # of the corpus, best first
     scores: tuple[float, ...]  # cosines or BM25, by place
 
@@ -227,7 +227,7 @@ def _as_recommendation(result: SearchResult) -> Recommendation:
 def _how(result: SearchResult) -> str:
     "Cosine and lists in words; a score says nothing beyond the order."
     cosine = "" if result.cosine is None else f"cosine {result.cosine:.2f}"
-    kinds = ("name", "citations", "meaning", "words")
+    kinds = ("name", "recommendation", "meaning", "words")
     times = {by: sum(name.startswith(by) for name in result.found_by) for by in kinds}
     found = [f"by {by}" + (f" in {n} wordings" if n > 1 else "") for by, n in times.items() if n]
     lists = "found " + ", ".join(found[:-1]) + " and " * (len(found) > 1) + found[-1] if found else ""
@@ -415,7 +415,7 @@ def _ask_lists(corpus: Corpus, wordings: Sequence[str], filters: SearchFilter, d
         return *lists_of(corpus, wordings, filters, depth, meaning=False), [note]
 
 # %% ../../nbs/62_search.ipynb #s043y
-_COUNTS = {"citations": 2}  # kind of list -> how often it counts: as much as meaning and words together
+_COUNTS = {"recommendation": 2}  # kind of list -> how often it counts: as much as meaning and words together
 
 def _weighed(lists: Sequence[Listed], wordings: Sequence[str]) -> list[Listed]:
     "The lists of the first wording, once for each other wording, then the lists of the others."
@@ -500,7 +500,7 @@ def search(corpus: Corpus,
     lists, near, notes = _ask_lists(corpus, wordings, filters, _DEEPER * max(k, _LEAST_WANTED))
     allowed = _allowed(corpus, filters)
     cited = [(row, score) for row, score in cited if allowed is None or allowed[row]]
-    if cited: lists = [*lists, Listed(prepared.body, "citations", *zip(*cited, strict=True))]
+    if cited: lists = [*lists, Listed(prepared.body, "recommendation", *zip(*cited, strict=True))]
     weighed = _weighed(lists, wordings)
     scores = blended(weighed, weight, rrf_k) if fusion == "blend" else by_best(weighed)
     leader = cited[0][0] if lead and cited else None
