@@ -69,7 +69,8 @@ def main() -> int:
     total = settle("nbdev_test", code, count_notebooks(lines))
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        code, _ = stream(sys.executable, "-m", "pytest", "tests", "-ra", "-n", str(WORKERS), f"--junitxml={report}")
+        spread = ("-n", str(WORKERS), "--dist", "loadgroup")
+        code, _ = stream(sys.executable, "-m", "pytest", "tests", "-ra", *spread, f"--junitxml={report}")
         total += settle("tests/", code, count_junit(report))
     skipped = f", {total['skipped']} skipped" if total["skipped"] else ""
     print(f"{total['passed']} passed, {total['failed']} failed{skipped}", flush=True)

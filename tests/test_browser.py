@@ -23,9 +23,10 @@ from citerec.testing.pdfs import write_paper
 
 psutil = pytest.importorskip("psutil")
 pytest.importorskip("jupyterlab")
-pytestmark = pytest.mark.skipif(
-    not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this test"
-)
+pytestmark = [
+    pytest.mark.skipif(not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this"),
+    pytest.mark.xdist_group("browser"),  # one after the other, in one worker
+]
 PICTURES = Path(os.environ.get("CITEREC_SCREENSHOTS") or ROOT / "build" / "screenshots")
 LIMIT = 120 * SECOND  # for one step of a busy machine
 LOOPBACK = {"127.0.0.1", "localhost", ""}
@@ -242,8 +243,7 @@ def test_corpus(page, folder):
     press(page, "New corpus")
     write(page, "a new folder for the corpus", "data/works", "Tab")
     press(page, "Build")
-    shows(page, "vectors")
-    press(page, "Stop")
+    press(page, "Stop")  # notebook 42a stops a build in its middle; this one may be over before a step is seen
     shows(page, "Stopped.")
     assert not (folder / "data" / "works" / "manifest.json").exists()
     picture(page, "stopped")
@@ -297,11 +297,14 @@ def test_contrast(page, theme):
 
 def test_reopened(page, folder):
     """Answers of all views are read when the saved notebook is opened again without a kernel."""
-    page.keyboard.press("Escape")
-    page.keyboard.press("Control+s")
-    expect(page.locator(".jp-mod-dirty")).to_have_count(0, timeout=LIMIT)
-    saved = (folder / "citerec.ipynb").read_text()
-    assert "Maps of Unseen Rivers" in saved
+    for _ in range(60):  # a copy reaches the notebook a moment after its answer
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(SECOND)
+        if "Maps of Unseen Rivers" in (folder / "citerec.ipynb").read_text():
+            break
+    else:
+        pytest.fail("the saved notebook lacks the answer")
     page.get_by_role("menuitem", name="Kernel", exact=True).click()
     page.get_by_text("Shut Down Kernel", exact=True).first.click()
     shows(page, "No Kernel")

@@ -21,9 +21,10 @@ from test_jupyterlab import BROWSER, FLAGS, SECOND, jupyterlab, run_all_cells
 from citerec.cards import as_html
 from citerec.schema import CitationPath, GroundedPaper, PipelineState, Recommendation, ScoredPaper
 
-pytestmark = pytest.mark.skipif(
-    not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this test"
-)
+pytestmark = [
+    pytest.mark.skipif(not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this"),
+    pytest.mark.xdist_group("browser"),  # one after the other, in one worker
+]
 TEXT = (
     "Recurrent networks read a sentence word by word, so they are slow to train; we rely on self-attention only. "
     "Very deep networks of this kind train well because of residual connections. "

@@ -22,8 +22,8 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 FLAGS = "--no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking"
 SECOND = 1000  # playwright counts milliseconds
 TEXT = (
-    "Recurrent networks read a sentence word by word, which is slow. We drop recurrence and convolution altogether "
-    "and rely on self-attention only, in an encoder and a decoder, to translate between languages."
+    "Recurrent networks are slow to train, so we rely on self-attention only, in an encoder and a decoder, "
+    "to translate between languages."
 )
 
 
@@ -94,6 +94,7 @@ def run_all_cells(page: Page) -> None:
     page.get_by_text("Run All Cells", exact=True).click()
 
 
+@pytest.mark.xdist_group("browser")  # one after the other, in one worker
 @pytest.mark.skipif(not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this test")
 def test_reader_gets_five_cards(tmp_path):
     """Run all, type, click, read five cards, open a justification; and nothing outside this machine is asked."""
