@@ -301,7 +301,8 @@ def test_reopened(page, folder):
         page.keyboard.press("Escape")
         page.keyboard.press("Control+s")
         page.wait_for_timeout(SECOND)
-        if "Maps of Unseen Rivers" in (folder / "citerec.ipynb").read_text():
+        saved = (folder / "citerec.ipynb").read_text()
+        if "Maps of Unseen Rivers 22" in saved and "walking the banks" in saved:
             break
     else:
         pytest.fail("the saved notebook lacks the answer")
