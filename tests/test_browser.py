@@ -295,27 +295,6 @@ def test_contrast(page, theme):
         assert not page.evaluate(PALE), name
 
 
-def test_reopened(page, folder):
-    """Answers of all views are read when the saved notebook is opened again without a kernel."""
-    for _ in range(60):  # a copy reaches the notebook a moment after its answer
-        page.keyboard.press("Escape")
-        page.keyboard.press("Control+s")
-        page.wait_for_timeout(SECOND)
-        saved = (folder / "citerec.ipynb").read_text()
-        if "Maps of Unseen Rivers 22" in saved and "walking the banks" in saved:
-            break
-    else:
-        pytest.fail("the saved notebook lacks the answer")
-    page.get_by_role("menuitem", name="Kernel", exact=True).click()
-    page.get_by_text("Shut Down Kernel", exact=True).first.click()
-    shows(page, "No Kernel")
-    page.reload()
-    shows(page, "This is a copy of the last answer.")
-    shows(page, "walking the banks")
-    expect(page.get_by_text("Error displaying widget").locator("visible=true")).to_have_count(0)
-    picture(page, "reopened")
-
-
 @contextmanager
 def served_page(folder: Path):
     """`citerec app --page` in a folder; gives the address without and with its token."""
