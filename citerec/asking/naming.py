@@ -123,8 +123,9 @@ def _without(corpus: Corpus, text: str) -> _Left:
 def _either(corpus: Corpus, text: str, parsed: ParsedQuery) -> ParsedQuery:
     "Limit a query to the papers of either author where it says *or*."
     authors = parsed.filters.authors
-    joined = r"\s*(?:,\s*or|,|or)\s+".join(map(re.escape, authors))
-    if len(authors) < 2 or not re.search(joined, text): return parsed
+    *others, last = map(re.escape, authors) if len(authors) > 1 else ("",)
+    joined = r"\s*(?:,|,?\s+or)\s+".join(others)
+    if not others or not re.search(rf"{joined}\s*,?\s+or\s+{last}", text): return parsed
     ids = dict.fromkeys(corpus.ids[row] for name in authors for row in _rows(corpus, authors=(name,)))
     if not ids: return parsed
     note = f"Papers by {' or by '.join(authors)}."
