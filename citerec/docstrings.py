@@ -10,7 +10,8 @@ import inspect
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import wraps
+from dataclasses import is_dataclass
+from functools import cache, wraps
 from numbers import Integral, Real
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, Unpack, get_args, get_origin
@@ -47,6 +48,8 @@ def _append(named: Any, entries: Sequence[str], returned: str = "") -> None:
     if "\n----" not in parts[0]: named.__doc__ = "\n\n".join(parts)
 
 # %% ../nbs/02a_docstrings.ipynb #c003d
+_key_comments = cache(comments_beside)  # the same keys are unpacked by many methods
+
 def _parameters(function: Any) -> tuple[list[inspect.Parameter], dict[str, str]]:
     "All parameters, each key of an unpacked `TypedDict` among them, and the comments beside them."
     shown, comments = list[inspect.Parameter](), comments_beside(function)
@@ -54,7 +57,7 @@ def _parameters(function: Any) -> tuple[list[inspect.Parameter], dict[str, str]]
         if get_origin(parameter.annotation) is not Unpack: shown.append(parameter)
         else:
             keys = get_args(parameter.annotation)[0]
-            comments |= comments_beside(keys)
+            comments |= _key_comments(keys)
             shown += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
                       for name, kind in keys.__annotations__.items()]
     return shown, comments
@@ -222,7 +225,7 @@ def documented(named: T,  # a function, or a class, whose public methods are mea
         return checked(named)
     if not issubclass(named, BaseModel):
         shown, meanings = _parameters(named.__init__)
-        for kind in named.__mro__: meanings = comments_beside(kind) | meanings  # of the fields of a dataclass
+        for kind in filter(is_dataclass, named.__mro__): meanings = comments_beside(kind) | meanings
         _append(named, _entries(shown, meanings))
         _document_methods(named)
         begin = checked(named.__init__, named.__name__)

@@ -8,7 +8,7 @@ __all__ = ['add_commands']
 # %% ../nbs/98b_embedding_commands.ipynb #c003
 import argparse
 
-from .terminal import Commands, is_watched, print_json, progress_options
+from .terminal import Commands, is_watched, print_json, print_remark, progress_options
 
 # %% ../nbs/98b_embedding_commands.ipynb #c004
 def _embed_options(commands: Commands) -> argparse.ArgumentParser:
@@ -40,7 +40,6 @@ def _embed(args: argparse.Namespace) -> int:
     from citerec.data.embeddings import embed_corpus, embeddings_of
     from citerec.data.models import MODEL_CARDS
     from citerec.data.sample import open_corpus
-    from citerec.terminal import print_remark
     with open_corpus(args.folder) as corpus:
         every = [embed_corpus(corpus, args.model, is_watched(args))] if args.model else embeddings_of(corpus)
         own = corpus.manifest["model"]

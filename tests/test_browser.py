@@ -118,7 +118,14 @@ def nothing_left():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def openalex():
+    """OpenAlex on this machine."""
+    with OpenAlexServer(works=600) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, openalex):
     """The folder in which the app works, with a PDF and a bibliography; the user's own data is not touched."""
     place = tmp_path_factory.mktemp("app") / "work"
     place.mkdir()
@@ -127,8 +134,8 @@ def folder(tmp_path_factory):
     write_paper(place / "rivers.pdf", "Maps of Unseen Rivers", "Ann Kim", [("Abstract", says), ("1 Maps", says)])
     (place / "mine.bib").write_text(BIB.format(21))
     own = {"XDG_DATA_HOME": str(place.parent / "data"), "CITEREC_LIBRARY": str(place.parent / "library.db")}
-    with OpenAlexServer(works=600) as server, pytest.MonkeyPatch.context() as patch:
-        for name, value in {**own, "CITEREC_OPENALEX_URL": server.url}.items():
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**own, "CITEREC_OPENALEX_URL": openalex.url}.items():
             patch.setenv(name, value)
         yield place
 
@@ -236,17 +243,19 @@ def test_draft(page):
     picture(page, "draft")
 
 
-def test_corpus(page, folder):
+def test_corpus(page, folder, openalex):
     """A build is stopped and continued, a corpus is chosen for all views, and updated."""
     view(page, "Corpus")
     shows(page, "citations")
     press(page, "New corpus")
     write(page, "a new folder for the corpus", "data/works", "Tab")
+    openalex.delay = 3600  # seconds an answer takes: the build is still at work when it is stopped
     press(page, "Build")
-    press(page, "Stop")  # notebook 42a stops a build in its middle; this one may be over before a step is seen
+    press(page, "Stop")
     shows(page, "Stopped.")
     assert not (folder / "data" / "works" / "manifest.json").exists()
     picture(page, "stopped")
+    openalex.delay = 0
     press(page, "Build")
     shows(page, "Done:")
     source = page.get_by_role("combobox", name="Source", exact=True)

@@ -237,7 +237,7 @@ def _card(result: SearchResult) -> str:
     "A result as HTML."
     r, abstract = _as_recommendation(result), result.paper.abstract
     more = _unfolding("why", result.paper.text_kind.capitalize(), f"<p>{_safe(abstract)}</p>") if abstract else ""
-    how = f'<p class="citerec-confidence">{_safe(_how(result))}</p>' if _how(result) else ""
+    how = f'<p class="citerec-confidence">{_safe(said)}</p>' if (said := _how(result)) else ""
     facts = f'<p class="citerec-facts">{_safe(_facts(r))}</p>' if _facts(r) else ""
     return (f'<div class="citerec-card" role="listitem" style="{_BORDER}">{_titled(r)}{facts}{how}{more}</div>')
 

@@ -87,10 +87,6 @@ class _Options(widgets.VBox):
 
     def _unfold(self, _: Any = None) -> None: self.fields.layout.display = "" if self.shown.value else "none"
 
-    def folder(self) -> str | None:
-        "The corpus as an absolute path; None: as in the settings."
-        return folder_of(self.fields.corpus.value)
-
     def written(self) -> dict[str, Any]:
         "What is in the fields that were filled in, by their names."
         return {name: field.value for name, field in self._named().items() if field.value not in ("", False, _AS_SET)}
