@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from .errors import InputError
 from .schema import Recommendation
 from .sources.references import citation_keys, to_bibtex, to_csl, to_markdown, to_ris
-from .cards import as_paper
+from .cards import as_papers
 
 # %% ../nbs/61a_arranging.ipynb #a005
 SORTS: dict[str, Callable[[Recommendation], float]] = {  # order -> value to sort by, the lowest first
@@ -77,5 +77,5 @@ def exported(recommendations: Iterable[Recommendation],
              ) -> str:  # "" if there are none
     "Recommendations as the content of a file, each paper once; raises `InputError` for an unknown format."
     if form not in EXPORTS: raise InputError(f"There is no format {form!r}.", f"Choose one of {', '.join(EXPORTS)}.")
-    papers = list({r.paper_id: as_paper(r) for r in recommendations}.values())
-    return EXPORTS[form][1](papers) if papers else ""
+    papers = as_papers(recommendations)
+    return EXPORTS[form][1]([*papers.values()]) if papers else ""

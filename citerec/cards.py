@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MEANING', 'NOTHING', 'FAILED', 'STYLE', 'APP_STYLE', 'Listed', 'Acts', 'Cells', 'chosen', 'notices', 'remarks',
-           'below', 'nothing', 'card_text', 'as_text', 'strengths', 'as_paper', 'card', 'as_html', 'pages_of',
-           'writers_of', 'source_line', 'plain', 'answer_text', 'answer_html', 'table_text', 'table_html']
+           'below', 'nothing', 'card_text', 'as_text', 'strengths', 'as_paper', 'as_papers', 'card', 'as_html',
+           'pages_of', 'writers_of', 'source_line', 'plain', 'answer_text', 'answer_html', 'table_text', 'table_html']
 
 # %% ../nbs/61_cards.ipynb #c003
 import hashlib
@@ -13,8 +13,9 @@ import math
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from itertools import chain
 from urllib.parse import quote_plus, urlsplit
 
 from .llm.quoting import one_line, visible
@@ -348,6 +349,11 @@ def as_paper(recommendation: Recommendation,
     names = ("paper_id", "title", "authors", "year", "venue", "doi", "arxiv_id", "bibkey", "bibtex")
     return Paper(**{name: getattr(recommendation, name) for name in names})
 
+def as_papers(recommendations: Iterable[Recommendation],
+              ) -> dict[str, Paper]:  # id -> paper
+    "What recommendations say of their papers, each paper once."
+    return {r.paper_id: as_paper(r) for r in recommendations}
+
 # %% ../nbs/61_cards.ipynb #g07y
 def _cite(paper: Paper, key: str) -> str:
     "A command and an entry, to unfold and to copy."
@@ -470,7 +476,7 @@ def _grouped(listed: Listed) -> Mapping[str, Sequence[Recommendation]]:
 def _cards(listed: Listed, state: PipelineState, acts: Acts | None) -> str:
     "Cards in one list, or in groups."
     abstracts = {c.paper.paper_id: c.paper.abstract for c in state.grounded_candidates}
-    papers = {r.paper_id: as_paper(r) for group in _grouped(listed).values() for r in group}
+    papers = as_papers(chain.from_iterable(_grouped(listed).values()))
     keys, out = dict(zip(papers, citation_keys([*papers.values()]), strict=True)), list[str]()
     def drawn(r: Recommendation) -> str:
         id = r.paper_id

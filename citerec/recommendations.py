@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 from citerec.cards import (
-    STYLE, _bar, _link, _percent, _year, as_html, as_paper, as_text, below, notices, nothing, remarks,
+    STYLE, _bar, _link, _percent, _year, as_html, as_papers, as_text, below, notices, nothing, remarks,
 )
 from .errors import InputError
 from .llm.quoting import one_line, shortened
@@ -132,7 +132,7 @@ class _Bibliography(Sequence[Recommendation]):
     "Recommendations that can be written as a bibliography; a paper that is there twice is written once."
     def papers(self) -> list[Paper]:  # each once
         "The recommended papers, with what the recommendations say of them."
-        return list({r.paper_id: as_paper(r) for r in self}.values())
+        return [*as_papers(self).values()]
 
     def to_bibtex(self) -> str:
         "A .bib file; a user's own keys and entries are kept."

@@ -31,6 +31,7 @@ from ..data.embedding import Embedder
 from ..data.lexical import stems
 from ..data.passages import cut_passages
 from ..data.vectors import cosines, top_k
+from ..data.votes import data_folder
 from ..errors import CiterecError, InputError
 from ..files import made_once, sha256_of
 from citerec.identity import (
@@ -259,8 +260,7 @@ def library_path(path: str | Path | None,  # None: as the settings say
                  ) -> Path:
     "The file of a library."
     if named := path or settings.library: return Path(named).expanduser()
-    from platformdirs import user_data_path
-    return user_data_path("citerec") / "library.db"
+    return data_folder() / "library.db"
 
 class _Opened:
     "An open library."
