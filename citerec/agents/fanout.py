@@ -142,4 +142,4 @@ class FanOut:
 
     def _repr_markdown_(self) -> str:
         "The graph as a mermaid diagram, for Jupyter."
-        return f"```mermaid\n{self.graph.get_graph().draw_mermaid(with_styles=False).strip()}\n```"
+        return f"```mermaid\n{self.graph.get_graph().draw_mermaid().strip()}\n```"
