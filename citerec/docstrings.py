@@ -37,7 +37,8 @@ def _type(annotation: Any) -> str:
 def _entry(name: str, kind: str, meaning: str | None, default: Any = inspect.Parameter.empty) -> str:
     "What a docstring says of one parameter; \"\" where there is nothing to say."
     known = [kind] if kind else []
-    if default is not inspect.Parameter.empty: known.append(f"default {default!r}")
+    shown = default.__name__ if inspect.isfunction(default) else repr(default)  # no address in memory
+    if default is not inspect.Parameter.empty: known.append(f"default {shown}")
     return f"{name} : {', '.join(known)}\n    {meaning or ''}".rstrip() if meaning or known else ""
 
 def _append(named: Any, entries: Sequence[str], returned: str = "") -> None:
