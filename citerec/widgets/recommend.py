@@ -24,7 +24,9 @@ from ..llm.quoting import visible
 from ..schema import PipelineState, Recommendation
 from ..settings import CROSS_ENCODER, PRESETS
 from .actions import Actions, Told, act_box, act_button
-from .parts import View, button_of, draw, error_html, folder_of, recommender_of
+from citerec.widgets.parts import (
+    STOPPED, STOPPING, View, button_of, draw, error_html, folder_of, recommender_of,
+)
 from .run_details import NEXT, details_html, progress_html
 from ..writing.library import Bibliography
 
@@ -201,7 +203,6 @@ def sentences_html(state: PipelineState,  # of a finished run
 
 # %% ../../nbs/92_recommend.ipynb #p05x
 _NO_CARD = draw("<p>No paper has these words, or serves this sentence.</p>")
-_STOPPED = draw('<p role="status">Stopped. Press the button to start again.</p>')
 _SIMILAR = 5  # papers like one of the answer
 
 def _span(r: Recommendation) -> str:
@@ -413,15 +414,20 @@ class _Asking(_Judging):
     def _run(self, text: str) -> None:
         events: list[AgentEvent] = []
         fields, limits = self.options.fields, limits_of(self.options.fields)
-        self.say(progress_html([], "opening the corpus"))
+        self._tell([], "opening the corpus")
         recommender = opened(fields)
-        self.say(progress_html([], "reading the text"))
+        self._tell([], "reading the text")
         limits = without_cited(limits, fields.cited.value, recommender)
         for event in recommender.stream(text, **limits):
-            if self._stopped.is_set(): return self.say(_STOPPED)
+            if self._stopped.is_set(): break
             events.append(event)
-            self.say(progress_html(events, NEXT.get(event.agent, "")))
+            self._tell(events, NEXT.get(event.agent, ""))
+        if self._stopped.is_set(): return self.say(STOPPED)
         self._finish(text, events)
+
+    def _tell(self, events: "list[AgentEvent]", next_step: str) -> None:
+        "Show how far the run is, unless it is being stopped."
+        if not self._stopped.is_set(): self.say(progress_html(events, next_step))
 
     def _finish(self, text: str, events: "list[AgentEvent]") -> None:
         "Keep the answer and the text, then show the cards."
@@ -455,7 +461,8 @@ class _Starting(_Asking):
         self.thread.start()
 
     def stop(self) -> None:
-        "Stop the run that is at work."
+        "Stop the run after the step that is at work."
+        self.say(STOPPING)
         self._stopped.set()
 
     def ask_again(self, recent: Recent) -> None:
