@@ -54,6 +54,7 @@ _LABEL = {"description_width": "9rem"}  # the same for all fields, so that they 
 _NARROW: dict = {"style": _LABEL, "layout": {"width": "15rem", "max_width": "98%"}}
 _WIDE: dict = {"style": _LABEL, "layout": {"width": "32rem", "max_width": "98%"}}
 _AS_SET = "as set"  # the preset of the settings
+_RESULTS = 10  # papers that are recommended where the reader does not choose
 
 def _field(label: str, hint: str = "any", wide: bool = False) -> widgets.Text:
     return widgets.Text(description=label, placeholder=hint, **(_WIDE if wide else _NARROW))
@@ -63,7 +64,7 @@ class _Fields(widgets.VBox):
     def __init__(self, corpus: str):  # folder; "": as in the settings
         self.corpus = _field("Corpus folder", "the sample that comes with citerec", wide=True)
         self.corpus.value = corpus
-        self.k = widgets.BoundedIntText(10, min=1, max=100, description="Results", **_NARROW)
+        self.k = widgets.BoundedIntText(_RESULTS, min=1, max=100, description="Results", **_NARROW)
         self.year_min, self.year_max = _field("First year"), _field("Last year")
         self.min_citations = _field("Least citations", "0")
         self.min_confidence = _field("Least confidence", "0 to 1")
@@ -270,10 +271,17 @@ class _Export(widgets.VBox):
         self.link.value = _download(EXPORTS[self.form.value][0], self.content.value)
 
 # %% ../../nbs/92_recommend.ipynb #p11
+def _cut(text: str, most: int) -> str:
+    "A text on one line, with so many characters at most."
+    words = " ".join(visible(text).split())
+    return f"{words[:most]}…" if len(words) > most else words
+
 def _told(recent: Recent) -> str:
-    "A recent text on one line."
-    words = " ".join(visible(recent.text).split())
-    return f"{recent.at.astimezone():%Y-%m-%d %H:%M}  {words[:60]}{'…' if len(words) > 60 else ''} → {recent.best[:50]}"
+    "A recent text on one line, with its options."
+    chosen = [(name.replace("_", " "), value) for name, value in recent.options.items()]
+    told = ", ".join(name if value is True else f"{name} {value}" for name, value in chosen if value != _RESULTS)
+    options = f" ({_cut(told, 40)})" if told else ""
+    return f"{recent.at.astimezone():%Y-%m-%d %H:%M}  {_cut(recent.text, 60)}{options} → {recent.best[:50]}"
 
 class _History(widgets.VBox):
     "The texts that were asked last."
