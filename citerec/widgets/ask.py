@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,7 +43,12 @@ def _parts_of(name: str,  # field of `SearchFilter`
 
 def limits_of(filters: SearchFilter,
               ) -> list[tuple[str, SearchFilter]]:  # the words of each limit, and the filter without it
-    "The limits of a search, one by one."
+    "The limits of a search, one by one; a single year is one limit."
+    year = {"year_min": filters.year_min, "year_max": filters.year_max}
+    if filters.year_min is not None and filters.year_min == filters.year_max:
+        left = filters.model_copy(update=dict.fromkeys(year))
+        others = [(words, rest.model_copy(update=year)) for words, rest in limits_of(left)]
+        return [(f"of {filters.year_min}", left), *others]
     out = [(words.format(said), filters.model_copy(update={name: left}))
            for name, words in _WORDS.items() for said, left in _parts_of(name, getattr(filters, name))]
     if filters.has_awards is not None:
@@ -188,14 +194,17 @@ class _Answering(_Asked):
         asked: Any = self.library if own else recommender_of(self.folder)
         self._reading = asyncio.run_coroutine_threadsafe(self._read(asked.astream_ask(question)), background_loop())
         if self._stopped.is_set(): self._reading.cancel()
-        try: self.answer = self._reading.result()
-        except CancelledError: return self.say(STOPPED)
+        answer = None
+        with suppress(CancelledError): answer = self._reading.result()
+        if self._stopped.is_set(): return self.say(STOPPED)
+        self.answer = answer
         self.show_answer(question)
 
     async def _read(self, parts: AsyncIterator[Any]) -> Any:
         "Show an answer as it grows; returns the whole."
         said, whole = "", None
         async for part in parts:
+            if self._stopped.is_set(): break
             if isinstance(part, str): self.say(_growing(said := said + part))
             else: whole = part
         return whole
@@ -229,6 +238,7 @@ class AskView(_Answering):
         "Add the chosen files."
         chosen, self.fields.upload.value = self.fields.upload.value, ()
         if not chosen: return
+        self.show(_growing("reading the PDFs" if len(chosen) > 1 else "reading the PDF"))
         with TemporaryDirectory() as folder:
             paths = [Path(folder)/Path(file["name"].replace("\\", "/")).name for file in chosen]
             for path, file in zip(paths, chosen, strict=True): path.write_bytes(bytes(file["content"]))

@@ -245,7 +245,8 @@ def _download(name: str, content: str) -> str:
     "A link that saves a text as a file."
     held = b64encode(content.encode("utf-8", "replace")).decode()
     address = f"data:application/octet-stream;base64,{held}"
-    return f'<a download="{escape(name)}" href="{address}">Save as {escape(name)}</a>'
+    style = "color:var(--jp-content-link-color,#1565c0);text-decoration:underline"
+    return f'<a style="{style}" download="{escape(name)}" href="{address}">Save as {escape(name)}</a>'
 
 class _Export(widgets.VBox):
     "Selected papers as the content of a file."
