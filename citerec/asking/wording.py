@@ -114,7 +114,7 @@ _GREETINGS = r"""(?:(?:oh|well|and|so) )*(?:
 |can you hear me|i(?:'?m| am| feel) (?:so |very |really |feeling )?(?:bored|tired|sad|happy|hungry|lonely|sick|fine|ok
 |good|angry
 |depressed|sleepy|thirsty|in love|drunk|stressed)(?: .{0,25})?|i (?:love|hate|like|miss) (?:you|u|my \w+|pizza|cats
-|dogs)|help(?: me)?
+|dogs)|(?:(?:can|could|will|would) (?:you|anyone|someone) )?(?:please )?help(?: me| us)?(?: please| out)?
 )"""
 _SMALL_TALK = said(_GREETINGS.replace("\n", ""))
 
