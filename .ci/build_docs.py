@@ -1,4 +1,4 @@
-"""Builds the docs site from the notebooks: with Quarto where it is installed, else with smalldocs.
+"""Builds the docs site from the notebooks, a page of each: with Quarto where it is installed, else with smalldocs.
 
 Usage: python .ci/build_docs.py [folder [quarto|smalldocs]]
 """
@@ -16,6 +16,7 @@ import reference
 import yaml
 from execnb.nbio import mk_cell
 from nbdev.config import get_config
+from nbdev.doclinks import nbglob
 from nbdev.process import Processor
 from nbdev.processors import FilterDefaults, exec_show_docs
 from nbdev.quarto import refresh_quarto_yml
@@ -161,7 +162,10 @@ def main(folder: Path, builder: str) -> None:
     improve_search(site)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.move(site, folder)
+    chapters = [page for page in folder.glob("*.html") if not page.name.startswith(("reference_", "modules_"))]
     print(f"{len([*folder.rglob('*.html')])} pages in {folder}")
+    if len(chapters) != len(notebooks := nbglob(config.nbs_path)):
+        raise SystemExit(f"{len(notebooks)} notebooks have made {len(chapters)} pages")
 
 
 if __name__ == "__main__":

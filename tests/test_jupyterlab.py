@@ -71,7 +71,7 @@ def jupyterlab(folder, root):
     finally:
         server.terminate()
         try:
-            server.wait(120)
+            server.wait(15)
         except subprocess.TimeoutExpired:  # a busy machine; what the tests are about was seen
             server.kill()
             server.wait()
