@@ -391,6 +391,7 @@ def _origin(about: dict[str, Any]) -> dict[str, str]:
 # %% ../nbs/99_cli.ipynb #y06
 def _summary(corpus) -> str:
     "What a corpus holds, a line a fact."
+    from citerec.data.building import updates_told
     from citerec.llm.quoting import one_line
     manifest, counts = corpus.manifest, corpus.manifest["counts"]
     years = [year for year in corpus.store.years() if year]
@@ -399,9 +400,7 @@ def _summary(corpus) -> str:
              "citations": f"{counts['edges']:,} inside the corpus, {counts['edges_outside']:,} to papers outside",
              "contexts": f"{counts['contexts']:,} citing sentences",
              "years": f"{min(years)} to {max(years)}" if years else "unknown",
-             "model": manifest["model"], "fetched": manifest["fetched"]}
-    if history := manifest.get("history", []):
-        facts["updated"] = "; ".join(f"{h['papers']:,} papers on {h['fetched']}" for h in history)
+             "model": manifest["model"], "fetched": manifest["fetched"], "updated": updates_told(manifest)}
     if (report := corpus.files / "report.txt").exists(): facts["report"] = report
     return "\n".join(f"{name:<10} {one_line(str(fact))}" for name, fact in facts.items() if fact != "")
 
@@ -536,7 +535,8 @@ def _queries(args: argparse.Namespace) -> int:
     _write_queries(Path(args.out), made)
     kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences), "voted text": len(votes)})
     cited = sum(len(query.relevant) for query in made)
-    print(f"{args.out}: {len(made):,} queries ({kinds}) with {cited:,} citations; "
+    print(f"{args.out}: {len(made):,} quer{'y' if len(made) == 1 else 'ies'} ({kinds}) "
+          f"with {cited:,} citation{'s' * (cited != 1)}; "
           f"measure with `citerec evaluate {args.folder} --queries {args.out}`")
     return 0
 
@@ -661,8 +661,8 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
-_WORDS = "# Citation recommendations\n\nIn JupyterLab, run the cell below (Shift+Enter). Choose what you want to do."
-_CODE = "from citerec.widgets.app import app\n\napp()"
+_WORDS = "# Citation recommendations"
+_CODE = "# Press Shift+Enter to start.\nfrom citerec.widgets.app import app\n\napp()"
 
 def _notebook() -> str:
     "The app notebook as JSON."

@@ -44,6 +44,7 @@ from citerec.data.building import (
     seal,
     sums_of,
     taken_over,
+    updates_told,
     unit_of,
     working_in,
     write_manifest,
@@ -419,6 +420,7 @@ def _facts(corpus: _Texts) -> dict[str, str]:
              "model": corpus.manifest["model"],
              "texts": {"summary": "summaries"}.get(corpus.text_kind, "abstracts"),
              "source": corpus.manifest["source"], "fetched": corpus.manifest["fetched"]}
+    if told := updates_told(corpus.manifest): facts["updated"] = told
     return facts | ({"notes": " ".join(corpus.notes)} if corpus.notes else {})
 
 # %% ../../nbs/41_corpus.ipynb #d002c

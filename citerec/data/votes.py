@@ -154,9 +154,10 @@ class RecentTexts:
             options: dict[str, Any] | None = None,  # fields of the view that were filled in
             best: str = "",  # title of the first recommendation
             ) -> None:
-        "Remember a text; the same one from before is replaced. Raises `InputError`."
+        "Remember a text; the same one from before with the same options is replaced. Raises `InputError`."
         new = Recent(at=datetime.now(UTC), text=text, options=options or {}, best=best)
-        def added(held: list[Recent]) -> list[Recent]: return [*(r for r in held if r.text != text), new][-_MOST:]
+        def added(held: list[Recent]) -> list[Recent]:
+            return [*(r for r in held if (r.text, r.options) != (text, new.options)), new][-_MOST:]
         if self.kept: self.lines.change(added)
         else: self._memory = added(self._memory)
 
