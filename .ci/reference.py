@@ -163,7 +163,7 @@ def parameters(entries: list[tuple[str, str]]) -> str:
     for head, meaning in entries:
         name, _, kind = head.partition(" : ")
         kind, _, default = kind.partition("default ")
-        kind = re.sub(r"Annotated\[(\w+), .*\]", r"\1]", kind)  # without its checks
+        kind = re.sub(r"Annotated\[(\w+), (?:[^\[\]]|\[[^\[\]]*\])*\]", r"\1", kind)  # without its checks
         rows.append((code(name), code(kind.strip(", ")), code(default), cell(meaning)))
     return table(("parameter", "type", "default", "meaning"), rows)
 
