@@ -34,6 +34,8 @@ from citerec.terminal import (
     Parser,
     check_form,
     cost_words,
+    engine_chosen,
+    engine_options,
     form_options,
     is_watched,
     limit_options,
@@ -119,6 +121,7 @@ def _build_options(commands: Commands) -> argparse.ArgumentParser:
         takers = [source for source, made in SOURCES.items() if name in made.options]
         parser.add_argument("--" + name.replace("_", "-"), help=f"{text} [{', '.join(takers) or 'folder'}]",
                             **_TYPED[name])
+    engine_options(parser)
     parser.set_defaults(run=_build)
     return parser
 
@@ -129,6 +132,7 @@ def _update_options(commands: Commands) -> argparse.ArgumentParser:
         description="Asks the sources of a corpus again and adds what is new. Stopped in the middle, the same command "
                     "continues; the corpus can be used meanwhile.")
     parser.add_argument("folder", metavar="FOLDER", help="a corpus that `citerec build` made")
+    engine_options(parser)
     parser.set_defaults(run=_update)
     return parser
 
@@ -405,7 +409,7 @@ def _build(args: argparse.Namespace) -> int:
     "Build a corpus."
     from citerec.data.catalogue import build
     chosen = {name: getattr(args, name) for name in CHOICES if getattr(args, name) is not None}
-    with build(args.folder, args.source, progress=is_watched(args), **chosen) as corpus:
+    with build(args.folder, args.source, engine_chosen(args), is_watched(args), **chosen) as corpus:
         print(*corpus.repaired, _summary(corpus), sep="\n")
     return 0
 
@@ -413,7 +417,7 @@ def _build(args: argparse.Namespace) -> int:
 def _update(args: argparse.Namespace) -> int:
     "Add to a corpus what is new."
     from citerec.data.catalogue import update
-    with update(args.folder, progress=is_watched(args)) as corpus: print(_summary(corpus))
+    with update(args.folder, engine_chosen(args), is_watched(args)) as corpus: print(_summary(corpus))
     return 0
 
 # %% ../nbs/99_cli.ipynb #y08

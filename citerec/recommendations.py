@@ -19,7 +19,7 @@ from .errors import InputError
 from .llm.quoting import one_line, shortened
 from .pipeline import _words
 from .schema import AgentFailure, Paper, PipelineState, Recommendation
-from .sources.references import formatted, to_bibtex, to_csl, to_markdown, to_ris
+from .sources.references import Citable
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -127,37 +127,8 @@ def plotted(recommendations: Sequence[Recommendation],
     plt.close(figure)
     return figure
 
-# %% ../nbs/65a_recommendations.ipynb #c004bs
-class _Bibliography(Sequence[Recommendation]):
-    "Recommendations that can be written as a bibliography; a paper that is there twice is written once."
-    def papers(self) -> list[Paper]:  # each once
-        "The recommended papers, with what the recommendations say of them."
-        return [*as_papers(self).values()]
-
-    def to_bibtex(self) -> str:
-        "A .bib file; a user's own keys and entries are kept."
-        return to_bibtex(self.papers())
-
-    def to_ris(self) -> str:
-        "A .ris file, for EndNote, Zotero and Mendeley."
-        return to_ris(self.papers())
-
-    def to_csl(self) -> str:
-        "A CSL-JSON file, for pandoc and Zotero."
-        return to_csl(self.papers())
-
-    def to_markdown(self) -> str:
-        "A list in Markdown."
-        return to_markdown(self.papers())
-
-    def format(self,
-               style: str = "apa",  # apa, ieee, acl, chicago, nature or harvard, or the path of a .csl file
-               ) -> str:  # a line a paper
-        "References in the style of a journal."
-        return "\n".join(formatted(self.papers(), style))
-
 # %% ../nbs/65a_recommendations.ipynb #c005
-class Recommendations(_Bibliography):
+class Recommendations(Citable, Sequence[Recommendation]):
     "What citerec recommends for a text, best first."
     def __init__(self,
                  state: PipelineState,  # of the finished run
@@ -170,6 +141,10 @@ class Recommendations(_Bibliography):
     def errors(self) -> tuple[AgentFailure, ...]:
         "Agents that failed, and what the answer rests on instead."
         return self.state.errors
+
+    def papers(self) -> list[Paper]:  # each once
+        "The recommended papers, with what the recommendations say of them."
+        return [*as_papers(self).values()]
 
     def __len__(self) -> int: return len(self._listed)
     @overload

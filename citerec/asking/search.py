@@ -24,7 +24,7 @@ from ..errors import CiterecError
 from ..llm.quoting import one_line, shortened
 from ..ranking.signals import fuse, remembered, similarities
 from ..schema import Order, Paper, ParsedQuery, Recommendation, SearchFilter
-from ..sources.references import citation_key, citation_keys, to_bibtex
+from ..sources.references import Citable, citation_key, citation_keys
 from ..text import prepare
 
 if TYPE_CHECKING: import pandas
@@ -295,7 +295,7 @@ class _Found:
         return f'<div class="citerec">{STYLE}{_box("notice", "#1976d2", said)}{listed}</div>'
 
 # %% ../../nbs/62_search.ipynb #s028
-class SearchResults(_Found, Sequence[SearchResult]):
+class SearchResults(_Found, Citable, Sequence[SearchResult]):
     "The results of a search, best first."
     @property
     def source_paper(self) -> Paper | None:
@@ -311,9 +311,9 @@ class SearchResults(_Found, Sequence[SearchResult]):
         if not isinstance(at, slice): return self._results[at]
         return SearchResults(self._results[at], self.parsed, self.variants, self.source_papers, self.notes)
 
-    def to_bibtex(self) -> str:
-        "The papers as a .bib file; a user's own keys and entries are kept."
-        return to_bibtex([result.paper for result in self])
+    def papers(self) -> list[Paper]:
+        "The papers that were found, best first."
+        return [result.paper for result in self]
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers, lists and dictionaries only, as JSON has them
         "The query, the wordings that were searched, and the results."

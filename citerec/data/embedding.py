@@ -301,6 +301,7 @@ class RememberingEmbedder(Embedder):
                  known: Sequence[tuple[Sequence[str], np.ndarray]],  # texts, with one vector a row each
                  ):
         super().__init__(embedder.name, embedder.batch_size, embedder.device, embedder._expected, embedder.trusted)
+        self._others = embedder
         self._parts = [vectors for _, vectors in known]
         self._place = {self._key(text): (part, row)
                        for part, (texts, _) in enumerate(known) for row, text in enumerate(texts)}
@@ -314,6 +315,6 @@ class RememberingEmbedder(Embedder):
               ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed the texts that are new, and look up the others."
         places = [self._place.get(self._key(text)) for text in texts]
-        new = iter(super().embed([t for t, place in zip(texts, places, strict=True) if place is None], progress))
+        new = iter(self._others.embed([t for t, place in zip(texts, places, strict=True) if place is None], progress))
         rows = [next(new) if place is None else self._parts[place[0]][place[1]] for place in places]
         return np.array(rows, dtype=np.float32).reshape(len(texts), -1)

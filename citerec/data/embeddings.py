@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .cluster import embedding_on
 from .corpus import Corpus
 from .embedding import Embedder, read_vectors, write_vectors
 from .vectors import ExactIndex
@@ -47,9 +48,10 @@ def embed_corpus(corpus: Corpus,
     embedder = Embedder(model, corpus.settings.embedding_batch, corpus.settings.device)
     made = Embedding(model, embedder.sha256, embedder.dim, len(corpus), _folder_name(model, embedder.sha256))
     def vectors_of(start: int, stop: int) -> np.ndarray:
-        return embedder.embed(corpus.store.texts(start, stop, embedder.card.separator))
+        return working.embed(corpus.store.texts(start, stop, embedder.card.separator))
     try:
-        write_vectors(_place(corpus) / made.folder, corpus.ids, vectors_of, progress)
+        with embedding_on(corpus.settings.engine, embedder) as working:
+            write_vectors(_place(corpus) / made.folder, corpus.ids, vectors_of, progress)
         write_atomically(_place(corpus) / made.folder / "about.json",
                          lambda f: f.write(json.dumps(asdict(made), indent=1).encode()))
     except OSError as e:

@@ -35,7 +35,7 @@ def _file_system(address: str) -> tuple[Any, str]:
     try: files, folder = fsspec.url_to_fs(address, **public)
     except (ImportError, ValueError) as e:
         raise InputError(f"{address[:80]!r} cannot be read ({e}).",
-                         "Install `pip install \"citerec[cluster]\"` for s3://, or name a local copy.") from None
+                         "Install `pip install \"citerec[s3]\"` for s3://, or name a local copy.") from None
     return files, folder.rstrip("/")
 
 # %% ../../nbs/19c_snapshot_files.ipynb #h009
