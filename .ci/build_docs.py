@@ -112,6 +112,19 @@ def fold_code(processed: Path) -> None:
             notebook.write_text(json.dumps(nb), encoding="utf-8")
 
 
+def unlink_signatures(processed: Path) -> None:
+    """Take the links out of signatures: nbdev writes them into the comments, where they would show as Markdown."""
+    link = re.compile(r"\[(`[^`]+`)\]\([^)\s]+\)")
+    signature = re.compile(r"^```python\ndef .*?^```", re.DOTALL | re.MULTILINE)
+    for notebook in processed.glob("*.ipynb"):
+        nb = json.loads(notebook.read_text(encoding="utf-8"))
+        for output in [output for cell in nb["cells"] for output in cell.get("outputs", ())]:
+            if "text/markdown" in (data := output.get("data", {})):
+                shown = "".join(data["text/markdown"])
+                data["text/markdown"] = signature.sub(lambda match: link.sub(r"\1", match[0]), shown)
+        notebook.write_text(json.dumps(nb), encoding="utf-8")
+
+
 def add_version(config_file: Path, version: str, address: str) -> None:
     """Name the version at the foot of every page, and the repository at its head."""
     config = yaml.safe_load(config_file.read_text(encoding="utf-8"))
@@ -151,6 +164,7 @@ def main(folder: Path, builder: str) -> None:
     site = processed / config.doc_path.name
     reference.write(processed)
     fold_code(processed)
+    unlink_signatures(processed)
     add_version(processed / "_quarto.yml", config.version, config.git_url)
     if builder == "quarto":
         subprocess.run(["quarto", "render", processed, "--no-cache"], check=True)

@@ -128,9 +128,11 @@ WINGS = {
 
 
 def cell(text: Any) -> str:
-    """Give a text as it may stand in a cell of a table."""
+    """Give a text as it may stand in a cell of a table; links stay links."""
     plain = re.sub(r"\s+", " ", str(text)).strip()
-    return re.sub(r"([|<>*_$\[\]#~^@\\])", r"\\\1", plain).replace("...", "…").replace("--", "\\-\\-")
+    plain = re.sub(r"([|<>*_$\[\]#~^@\\])", r"\\\1", plain).replace("...", "…").replace("--", "\\-\\-")
+    link = re.compile(r"\\\[(.+?)\\\]\((https://[^)\s]+)\)")
+    return link.sub(lambda match: f"[{match[1]}]({match[2].replace(chr(92), '')})", plain)
 
 
 def code(text: Any) -> str:

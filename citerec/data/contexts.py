@@ -14,6 +14,7 @@ import numpy as np
 
 from .embedding import Embedder, read_vectors, write_vectors
 from .lexical import LexicalIndex
+from .names import NameIndex
 from ..errors import CorpusError
 from ..files import REPAIR, made_once
 from ..text import MARKER, beside_marker, names_beside_marker
@@ -40,11 +41,13 @@ def different(contexts: Sequence[tuple[str, str, int, str]]) -> tuple[list[int],
 # %% ../../nbs/39_contexts.ipynb #c006a
 _PARTS = {"lexical": (without_markers, .5), "beside": (beside_marker, .2),
           "names": (names_beside_marker, 0)}  # index -> the part of a sentence that it reads, and BM25's parameter b
+_CALLED = "called"  # folder of the table of names
 
 def _build_words(folder: Path, texts: Sequence[str]) -> None:
-    "Build the three word indexes of citing sentences; an index that exists is kept."
+    "Build the three word indexes of citing sentences and the table of names; what exists is kept."
     for name, (part_of, b) in _PARTS.items():
         if not (folder / name).exists(): LexicalIndex.build(folder / name, [part_of(text) for text in texts], b=b)
+    if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, texts)
 
 # %% ../../nbs/39_contexts.ipynb #c006d
 def _pooled(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: int, best: bool) -> np.ndarray:
@@ -61,6 +64,7 @@ class _Sentences:
     lexical: LexicalIndex
     beside: LexicalIndex  # the words beside the markers
     names: LexicalIndex  # the names beside the markers
+    called: NameIndex | None  # what papers are called; None: a corpus that was built before there was this table
     citing: np.ndarray  # str, shape (contexts,): the document that each sentence is from
     cited: np.ndarray  # int, shape (contexts,), ascending: row of the paper it cites
     seen: np.ndarray  # bool, shape (contexts,): False where a sentence is hidden
@@ -106,11 +110,12 @@ class ContextIndex(_Sentences):
         "Read the index of these sentences."
         first, same = different(contexts)
         lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
-        if not lexical.size == beside.size == names.size == len(contexts):
+        called = NameIndex(folder / _CALLED) if (folder / _CALLED).exists() else None
+        if {lexical.size, beside.size, names.size, called.size if called else lexical.size} != {len(contexts)}:
             raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
         vectors = read_vectors(folder / "vectors", [contexts[i][0] for i in first])[same]
         ids, citing, cited = (np.array([c[i] for c in contexts]) for i in range(3))
-        return cls(vectors, lexical, beside, names, citing, cited, np.ones(len(contexts), dtype=bool), ids)
+        return cls(vectors, lexical, beside, names, called, citing, cited, np.ones(len(contexts), dtype=bool), ids)
 
     def without(self,
                 document_ids: Iterable[str],

@@ -157,6 +157,7 @@ def _context_words(index: ContextIndex, queries: Queries, n: int) -> tuple[dict[
                "ctx_beside": index.by_paper(index.beside.shares(queries.beside), n),
                "ctx_names": index.by_paper(index.names.scores(queries.names), n),
                "ctx_count": np.log1p(index.by_paper(np.ones(len(index.cited)), n, best=False))}
+    if index.called: signals["ctx_called"] = index.by_paper(index.called.scores(queries.body, index.seen), n, best=False)
     return signals, np.column_stack([index.by_paper(index.lexical.shares(v), n) for v in queries.variants])
 
 # %% ../../nbs/45_signals.ipynb #s017c
@@ -281,7 +282,8 @@ _BY_WORDS = ("bm25", "bm25_head", "bm25_expanded", "bm25_topic")  # unknown wher
 SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.values`
     "text": ("dense", "bm25", "bm25_head", "dense_near", "title_bm25", "title_cover", "title_cover_near", "name_cover",
              "bm25_expanded", "bm25_topic", "centroid", "rrf"),
-    "context": ("ctx_best", "ctx_near", "ctx_bm25", "ctx_soft", "ctx_beside", "ctx_names", "ctx_count"),
+    "context": ("ctx_best", "ctx_near", "ctx_bm25", "ctx_soft", "ctx_beside", "ctx_names", "ctx_count",
+                "ctx_called"),
     "graph": ("vote50", "vote200", "vote_soft", "vote_soft_norm", "vote_bm25", "vote_head", "vote_year", "cocite",
               "cocite_norm", "walk", "walk_norm", "cocite2", "walk2", "refs2", "citing2", "citer_best", "citer_mean",
               "in_degree_recent", "in_degree_log", "seed_references", "seed_citations"),
@@ -553,7 +555,7 @@ _FORMS: dict[str, dict[str, str]] = {  # family -> signal -> its forms: value, s
              "bm25_expanded": "sr", "bm25_topic": "vsr"},
     "claim": {"dense_claim": "vr", "bm25_claim": "vsr", "claim_rrf": "vsr"},
     "context": {"ctx_best": "vsr", "ctx_near": "vr", "ctx_bm25": "vsr", "ctx_soft": "vsr", "ctx_beside": "vsr",
-                "ctx_names": "vs", "ctx_count": "v", "ctx_claim": "vr", "ctx_words_claim": "vsr"},
+                "ctx_names": "vs", "ctx_count": "v", "ctx_claim": "vr", "ctx_words_claim": "vsr", "ctx_called": "vsr"},
     "graph": {"vote50": "vsr", "vote200": "s", "vote_soft": "vsr", "vote_soft_norm": "s", "vote_bm25": "vs",
               "vote_head": "vs", "vote_year": "vs", "cocite": "vsr", "cocite_norm": "vs", "walk": "s",
               "walk_norm": "vs", "cocite2": "vsr", "walk2": "vsr", "refs2": "v", "citing2": "v", "citer_best": "v",
