@@ -1,4 +1,4 @@
-"""Builds the docs site from the notebooks: with Quarto where it is installed, else with smalldocs.
+"""Builds the docs site from the notebooks, a page of each: with Quarto where it is installed, else with smalldocs.
 
 Usage: python .ci/build_docs.py [folder [quarto|smalldocs]]
 """
@@ -16,6 +16,7 @@ import reference
 import yaml
 from execnb.nbio import mk_cell
 from nbdev.config import get_config
+from nbdev.doclinks import nbglob
 from nbdev.process import Processor
 from nbdev.processors import FilterDefaults, exec_show_docs
 from nbdev.quarto import refresh_quarto_yml
@@ -111,6 +112,24 @@ def fold_code(processed: Path) -> None:
             notebook.write_text(json.dumps(nb), encoding="utf-8")
 
 
+def tidy_signatures(processed: Path) -> None:
+    """Take out of signatures what nbdev writes into them: links, shown as Markdown, and pydantic's own parameters."""
+    link = re.compile(r"\[(`[^`]+`)\]\([^)\s]+\)")
+    private = re.compile(r"__pydantic_self__,\s*|\b_\w+:[^=]*=[^,\s]+,\s*")
+    signature = re.compile(r"^```python\ndef .*?^```", re.DOTALL | re.MULTILINE)
+
+    def tidied(match: re.Match) -> str:
+        text = link.sub(r"\1", match[0])
+        return private.sub("", text) if "__pydantic_self__" in text else text
+
+    for notebook in processed.glob("*.ipynb"):
+        nb = json.loads(notebook.read_text(encoding="utf-8"))
+        for output in [output for cell in nb["cells"] for output in cell.get("outputs", ())]:
+            if "text/markdown" in (data := output.get("data", {})):
+                data["text/markdown"] = signature.sub(tidied, "".join(data["text/markdown"]))
+        notebook.write_text(json.dumps(nb), encoding="utf-8")
+
+
 def add_version(config_file: Path, version: str, address: str) -> None:
     """Name the version at the foot of every page, and the repository at its head."""
     config = yaml.safe_load(config_file.read_text(encoding="utf-8"))
@@ -150,6 +169,7 @@ def main(folder: Path, builder: str) -> None:
     site = processed / config.doc_path.name
     reference.write(processed)
     fold_code(processed)
+    tidy_signatures(processed)
     add_version(processed / "_quarto.yml", config.version, config.git_url)
     if builder == "quarto":
         subprocess.run(["quarto", "render", processed, "--no-cache"], check=True)
@@ -161,7 +181,10 @@ def main(folder: Path, builder: str) -> None:
     improve_search(site)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.move(site, folder)
+    chapters = [page for page in folder.glob("*.html") if not page.name.startswith(("reference_", "modules_"))]
     print(f"{len([*folder.rglob('*.html')])} pages in {folder}")
+    if len(chapters) != len(notebooks := nbglob(config.nbs_path)):
+        raise SystemExit(f"{len(notebooks)} notebooks have made {len(chapters)} pages")
 
 
 if __name__ == "__main__":

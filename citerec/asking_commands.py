@@ -70,8 +70,7 @@ def _search(args: argparse.Namespace) -> int:
     if args.parse: return _print_parsed(args, recommender.parse(text))
     found = recommender.search(text, args.k, parse=not args.as_it_is, num_queries=args.num_queries,
                                **limits_typed(args))
-    said = print_found(args, found, lambda: [result.paper for result in found],
-                       lambda: table_of([_as_recommendation(result) for result in found]))
+    said = print_found(args, found, found.papers, lambda: table_of([_as_recommendation(r) for r in found]))
     for note in said: print_remark(note)
     return 0 if len(found) or not found.parsed.is_relevant else 1
 

@@ -34,6 +34,8 @@ from citerec.terminal import (
     Parser,
     check_form,
     cost_words,
+    engine_chosen,
+    engine_options,
     form_options,
     is_watched,
     limit_options,
@@ -119,6 +121,7 @@ def _build_options(commands: Commands) -> argparse.ArgumentParser:
         takers = [source for source, made in SOURCES.items() if name in made.options]
         parser.add_argument("--" + name.replace("_", "-"), help=f"{text} [{', '.join(takers) or 'folder'}]",
                             **_TYPED[name])
+    engine_options(parser)
     parser.set_defaults(run=_build)
     return parser
 
@@ -129,6 +132,7 @@ def _update_options(commands: Commands) -> argparse.ArgumentParser:
         description="Asks the sources of a corpus again and adds what is new. Stopped in the middle, the same command "
                     "continues; the corpus can be used meanwhile.")
     parser.add_argument("folder", metavar="FOLDER", help="a corpus that `citerec build` made")
+    engine_options(parser)
     parser.set_defaults(run=_update)
     return parser
 
@@ -387,6 +391,7 @@ def _origin(about: dict[str, Any]) -> dict[str, str]:
 # %% ../nbs/99_cli.ipynb #y06
 def _summary(corpus) -> str:
     "What a corpus holds, a line a fact."
+    from citerec.data.building import updates_told
     from citerec.llm.quoting import one_line
     manifest, counts = corpus.manifest, corpus.manifest["counts"]
     years = [year for year in corpus.store.years() if year]
@@ -395,9 +400,7 @@ def _summary(corpus) -> str:
              "citations": f"{counts['edges']:,} inside the corpus, {counts['edges_outside']:,} to papers outside",
              "contexts": f"{counts['contexts']:,} citing sentences",
              "years": f"{min(years)} to {max(years)}" if years else "unknown",
-             "model": manifest["model"], "fetched": manifest["fetched"]}
-    if history := manifest.get("history", []):
-        facts["updated"] = "; ".join(f"{h['papers']:,} papers on {h['fetched']}" for h in history)
+             "model": manifest["model"], "fetched": manifest["fetched"], "updated": updates_told(manifest)}
     if (report := corpus.files / "report.txt").exists(): facts["report"] = report
     return "\n".join(f"{name:<10} {one_line(str(fact))}" for name, fact in facts.items() if fact != "")
 
@@ -406,7 +409,7 @@ def _build(args: argparse.Namespace) -> int:
     "Build a corpus."
     from citerec.data.catalogue import build
     chosen = {name: getattr(args, name) for name in CHOICES if getattr(args, name) is not None}
-    with build(args.folder, args.source, progress=is_watched(args), **chosen) as corpus:
+    with build(args.folder, args.source, engine_chosen(args), is_watched(args), **chosen) as corpus:
         print(*corpus.repaired, _summary(corpus), sep="\n")
     return 0
 
@@ -414,7 +417,7 @@ def _build(args: argparse.Namespace) -> int:
 def _update(args: argparse.Namespace) -> int:
     "Add to a corpus what is new."
     from citerec.data.catalogue import update
-    with update(args.folder, progress=is_watched(args)) as corpus: print(_summary(corpus))
+    with update(args.folder, engine_chosen(args), is_watched(args)) as corpus: print(_summary(corpus))
     return 0
 
 # %% ../nbs/99_cli.ipynb #y08
@@ -532,7 +535,8 @@ def _queries(args: argparse.Namespace) -> int:
     _write_queries(Path(args.out), made)
     kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences), "voted text": len(votes)})
     cited = sum(len(query.relevant) for query in made)
-    print(f"{args.out}: {len(made):,} queries ({kinds}) with {cited:,} citations; "
+    print(f"{args.out}: {len(made):,} quer{'y' if len(made) == 1 else 'ies'} ({kinds}) "
+          f"with {cited:,} citation{'s' * (cited != 1)}; "
           f"measure with `citerec evaluate {args.folder} --queries {args.out}`")
     return 0
 
@@ -657,8 +661,8 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
-_WORDS = "# Citation recommendations\n\nIn JupyterLab, run the cell below (Shift+Enter). Choose what you want to do."
-_CODE = "from citerec.widgets.app import app\n\napp()"
+_WORDS = "# Citation recommendations"
+_CODE = "# Press Shift+Enter to start.\nfrom citerec.widgets.app import app\n\napp()"
 
 def _notebook() -> str:
     "The app notebook as JSON."

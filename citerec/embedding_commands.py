@@ -8,7 +8,9 @@ __all__ = ['add_commands']
 # %% ../nbs/98b_embedding_commands.ipynb #c003
 import argparse
 
-from .terminal import Commands, is_watched, print_json, print_remark, progress_options
+from citerec.terminal import (
+    Commands, engine_chosen, engine_options, is_watched, print_json, print_remark, progress_options,
+)
 
 # %% ../nbs/98b_embedding_commands.ipynb #c004
 def _embed_options(commands: Commands) -> argparse.ArgumentParser:
@@ -22,6 +24,7 @@ def _embed_options(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--model", metavar="NAME",
                         help="a model of the Hugging Face hub, as intfloat/e5-large-v2, or the folder of one; "
                              "left out: list what the corpus has")
+    engine_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     progress_options(parser)
     parser.set_defaults(run=_embed)
@@ -40,7 +43,7 @@ def _embed(args: argparse.Namespace) -> int:
     from citerec.data.embeddings import embed_corpus, embeddings_of
     from citerec.data.models import MODEL_CARDS
     from citerec.data.sample import open_corpus
-    with open_corpus(args.folder) as corpus:
+    with open_corpus(args.folder, engine_chosen(args)) as corpus:
         every = [embed_corpus(corpus, args.model, is_watched(args))] if args.model else embeddings_of(corpus)
         own = corpus.manifest["model"]
         for note in corpus.notes: print_remark(note)

@@ -49,14 +49,17 @@ def is_local(host: str | None,  # name or number of a machine
     except ValueError: return (host or "").rstrip(".").lower() == "localhost"
 
 # %% ../nbs/02_settings.ipynb #c011d
-_ADDRESSES = ("llm_base_url", "qdrant_url", "openalex_url", "arxiv_url", "crossref_url", "semantic_scholar_url")
+_ADDRESSES = ("llm_base_url", "qdrant_url", "openalex_url", "arxiv_url", "crossref_url", "semantic_scholar_url",
+              "engine")
+_HERE = ("", "dask")  # values of an address that name no machine
 _WRITTEN = ("checkpoint", "llm_cache", "library")  # files
 
 def _check_dot_env(lines: dict[str, Any],  # values of a .env file, by field
                    chosen: set[str],  # fields that a nearer place sets
                    ) -> None:
     "Raise `InputError` where a .env file names another machine or a file to write."
-    elsewhere = [name for name in _ADDRESSES if lines.get(name) and not is_local(host_of(lines[name]))]
+    elsewhere = [name for name in _ADDRESSES
+                 if (lines.get(name) or "") not in _HERE and not is_local(host_of(lines[name]))]
     written = [name for name in _WRITTEN if lines.get(name, "off") not in ("", "off")]
     refused = [name for name in elsewhere + written if name not in chosen]
     if refused:
@@ -126,6 +129,7 @@ class Settings(_Places):
     embedding_model: PathText = "sentence-transformers/all-MiniLM-L6-v2"  # for building; an opened corpus names its own
     embedding_batch: Number = 64  # texts a batch
     device: str | None = None  # torch device; None: a GPU where there is one, else the CPU
+    engine: str | None = None  # where a build embeds: dask, or a Dask scheduler's address; None: in this process
     reranker: PathText | None = None  # cross-encoder; None: the order of the ranker stands
 
     retrieval_depth: Number = 300  # papers each of the two searches returns

@@ -4,14 +4,17 @@ The recommendations have tests of their own. Pictures are kept in build/screensh
 Without a browser, JupyterLab or Voilà the tests are skipped; in CI a missing browser is a failure.
 """
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 from conftest import ROOT, python
@@ -324,6 +327,59 @@ def served_page(folder: Path):
             server.wait(60)
 
 
+def saved_with(page: Page, notebook: Path, texts: list[str]) -> None:
+    """Save the notebook until its file holds these texts."""
+    deadline = time.monotonic() + LIMIT / SECOND
+    while missing := [text for text in texts if text not in notebook.read_text(encoding="utf-8")]:
+        assert time.monotonic() < deadline, missing
+        page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+        page.wait_for_timeout(500)
+
+
+def end_kernels(address: str, token: str) -> None:
+    """End all kernels of a server."""
+    authorised = {"Authorization": f"token {token}"}
+    with urlopen(Request(f"{address}/api/kernels", headers=authorised)) as answer:
+        kernels = json.load(answer)
+    for kernel in kernels:
+        urlopen(Request(f"{address}/api/kernels/{kernel['id']}", headers=authorised, method="DELETE")).close()
+
+
+def test_reopened(folder, browser, tmp_path):
+    """The last answers of search, ask and draft are in the saved notebook, and show without their kernel."""
+    work = tmp_path / "work"
+    work.mkdir()
+    notebook = Path(shutil.copy(folder / "citerec.ipynb", work))
+    with jupyterlab(tmp_path, work) as (address, token), browser_page(browser) as page:
+        here = f"{address}/doc/tree/citerec.ipynb?token={token}&reset"
+        page.goto(here)
+        run_all_cells(page)
+        page.get_by_role("button", name="Recommend", exact=True).wait_for(timeout=LIMIT)
+        view(page, "Search papers")
+        write(page, "Search: papers by", "attention papers by Vaswani before 2018")
+        shows(page, "Attention Is All You Need")
+        view(page, "Ask papers")
+        press(page, "The corpus")
+        write(page, "Ask: How does", "How does the Transformer relate positions?")
+        shows(page, "[1]")
+        view(page, "Draft")
+        press(page, "Example draft")
+        shows(page, "A citation is still to come")
+        answers = ["attention papers by Vaswani", "the Transformer relate positions?", "A citation is still to come"]
+        saved_with(page, notebook, answers)
+        page.goto("about:blank")
+        end_kernels(address, token)
+        page.goto(here)
+        for answer in answers:
+            shows(page, answer)
+        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=LIMIT)  # now the widgets are known to be lost
+        expect(page.get_by_text("Loading widget").locator("visible=true")).to_have_count(0, timeout=LIMIT)
+        expect(page.get_by_text("This is a copy of the last answer").locator("visible=true")).to_have_count(3)
+        errors = page.get_by_text(re.compile("Error displaying|model not found", re.IGNORECASE))
+        expect(errors.locator("visible=true")).to_have_count(0)
+        picture(page, "reopened-views")
+
+
 def test_page(folder, browser):
     """The page shows the app without code, to those who have the token, and leaves no process behind."""
     pytest.importorskip("voila")
@@ -336,6 +392,7 @@ def test_page(folder, browser):
         press(page, "A claim")
         press(page, "Recommend")
         shows(page, "Deep Residual Learning")
+        expect(page.get_by_text(re.compile(r"the cell|Shift\+Enter")).locator("visible=true")).to_have_count(0)
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
         assert not page.evaluate(WIDE)
         view(page, "Corpus")

@@ -3,6 +3,7 @@
 CITEREC_SCREENSHOT names a file for a picture of the end. Without a browser the test is skipped, in CI it fails.
 """
 
+import json
 import os
 import secrets
 import shutil
@@ -12,9 +13,11 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from nbdev.clean import clean_jupyter
 from playwright.sync_api import Page, expect, sync_playwright
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -71,7 +74,7 @@ def jupyterlab(folder, root):
     finally:
         server.terminate()
         try:
-            server.wait(120)
+            server.wait(15)
         except subprocess.TimeoutExpired:  # a busy machine; what the tests are about was seen
             server.kill()
             server.wait()
@@ -96,6 +99,19 @@ def run_all_cells(page: Page) -> None:
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=120 * SECOND)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
+
+
+def test_saving_leaves_the_committed_notebook(tmp_path, monkeypatch):
+    """What JupyterLab adds to the committed notebook when it opens it is not saved, by the hook of nbdev."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    shutil.copy(ROOT / "settings.ini", tmp_path)
+    notebook = Path(shutil.copy(ROOT / "nbs" / "app.ipynb", tmp_path))
+    committed = json.loads(notebook.read_text(encoding="utf-8"))
+    opened = json.loads(notebook.read_text(encoding="utf-8"))
+    opened["metadata"]["kernelspec"]["display_name"] = "Python 3 (ipykernel)"
+    opened["metadata"]["language_info"] = {"name": "python", "version": "3.13.0"}
+    clean_jupyter(path=str(notebook), model={"type": "notebook", "content": opened})
+    assert opened == committed
 
 
 @pytest.mark.xdist_group("browser")  # one after the other, in one worker

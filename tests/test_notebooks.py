@@ -1,4 +1,7 @@
-"""Runs every notebook's cells against the exported package: for `#| export` cells the module stands in."""
+"""Runs the cells of every notebook that makes a module against that module, as it is exported.
+
+A notebook without a module runs the same cells in `nbdev_test`.
+"""
 
 import importlib
 import os
@@ -12,11 +15,12 @@ from fastcore.xtras import working_directory
 from nbdev.frontmatter import FrontmatterProc
 from nbdev.process import NBProcessor
 
+MAKE_MODULES = [path for path in NOTEBOOKS if "#| default_exp" in path.read_text(encoding="utf-8")]
 EXPORTS = {"export", "exports", "exporti"}
 SKIPPED = set(CONFIG.tst_flags.split())
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("notebook", MAKE_MODULES, ids=lambda path: path.stem)
 def test_notebook(notebook):
     """One process a notebook, so that neither os.environ nor sys.modules leak into the next."""
     python(__file__, notebook)

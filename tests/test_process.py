@@ -37,7 +37,7 @@ def test_requirements_are_complete():
     extras = (CONFIG.d[name] for name in names)
     lines = " ".join([CONFIG.requirements, *extras]).split()
     named = {plain(match[0]) for line in lines if (match := re.match(r"[\w.-]+", line))}
-    own = {*sys.stdlib_module_names, CONFIG.lib_name}
+    own, bring = {*sys.stdlib_module_names, CONFIG.lib_name}, packages_distributions()
     missing = []
     for path in sorted(CONFIG.lib_path.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -45,7 +45,7 @@ def test_requirements_are_complete():
             if isinstance(node, ast.ImportFrom) and node.level == 0:
                 modules = [node.module or ""]
             for package in {module.split(".")[0] for module in modules} - own:
-                if not {plain(name) for name in packages_distributions().get(package, [])} & named:
+                if not {plain(name) for name in bring.get(package, [])} & named:
                     missing.append(f"{path.relative_to(ROOT)}:{node.lineno} {package}")
     assert not missing
 

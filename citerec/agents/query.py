@@ -93,7 +93,8 @@ def _is_small_talk(text: str) -> bool:
     return (asked or bool(_GREETING & set(words))) and all(w in _SMALL_TALK or w in FUNCTION_WORDS["en"] for w in words)
 
 # %% ../../nbs/54_query.ipynb #c005c
-_MIN_CHARS = 6  # characters; shorter input names no topic
+_MIN_CHARS = 6  # characters; shorter input names no topic, unless it is an acronym
+_ACRONYM = re.compile(r"[A-Z]\w*[A-Z]")
 _HALVES = re.compile("[\ud800-\udfff]")  # halves of characters from a broken copy; no file can store them
 _ADVICE = "Paste a claim, a paragraph or a draft section."
 
@@ -111,7 +112,7 @@ def check_text(text: str,  # what the user wants citations for
     known = stems(clean(usable))
     if not known and (language := language_of(usable)) not in ("", "en"):
         raise InputError(f"The text is in {LANGUAGES[language]}, and citerec reads English.", "Paste it in English.")
-    if len(usable) < _MIN_CHARS:
+    if len(usable) < _MIN_CHARS and not _ACRONYM.match(usable):
         raise InputError(f"The text {usable!r} is too short to tell what it is about.", _ADVICE)
     if _is_small_talk(usable): raise InputError("The text is a greeting and names no topic.", _ADVICE)
     if not _WORDS.search(clean(usable)) or not known:

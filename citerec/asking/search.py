@@ -16,7 +16,7 @@ import numpy as np
 
 from ..agents.query import Named, keywords, language_note, resolve, topics_of
 from .synonyms import with_other_names
-from ..cards import _BORDER, STYLE, _box, _columns, _facts, _safe, _titled, _unfolding, _wrap
+from ..cards import _BORDER, STYLE, _box, _cite, _columns, _facts, _safe, _titled, _unfolding, _wrap
 from ..data.corpus import Corpus
 from ..data.lexical import stems
 from ..data.vectors import top_k
@@ -24,7 +24,7 @@ from ..errors import CiterecError
 from ..llm.quoting import one_line, shortened
 from ..ranking.signals import fuse, remembered, similarities
 from ..schema import Order, Paper, ParsedQuery, Recommendation, SearchFilter
-from ..sources.references import to_bibtex
+from ..sources.references import Citable, citation_key, citation_keys
 from ..text import prepare
 
 if TYPE_CHECKING: import pandas
@@ -245,13 +245,16 @@ def _how(result: SearchResult) -> str:
     lists = "found " + ", ".join(found[:-1]) + " and " * (len(found) > 1) + found[-1] if found else ""
     return " · ".join(filter(None, [cosine, lists]))
 
-def _card(result: SearchResult) -> str:
+def _card(result: SearchResult,
+          key: str = "",  # by which it is cited; "": made of its record
+          ) -> str:
     "A result as HTML."
     r, abstract = _as_recommendation(result), result.paper.abstract
     more = _unfolding("why", result.paper.text_kind.capitalize(), f"<p>{_safe(abstract)}</p>") if abstract else ""
     how = f'<p class="citerec-confidence">{_safe(said)}</p>' if (said := _how(result)) else ""
     facts = f'<p class="citerec-facts">{_safe(_facts(r))}</p>' if _facts(r) else ""
-    return (f'<div class="citerec-card" role="listitem" style="{_BORDER}">{_titled(r)}{facts}{how}{more}</div>')
+    return (f'<div class="citerec-card" role="listitem" style="{_BORDER}">{_titled(r)}{facts}{how}{more}'
+            f'{_cite(result.paper, key or citation_key(result.paper))}</div>')
 
 def _lines(result: SearchResult, width: int) -> str:
     "A result as text."
@@ -298,13 +301,13 @@ class _Found:
                 ) -> str:  # escaped, with its own style
         "Draw the results as cards."
         said = self.said if limits else self._said("")
-        cards = "".join(map(_card, self._results))
+        cards = "".join(map(_card, self._results, citation_keys([result.paper for result in self._results])))
         nothing = "" if cards or not self.parsed.is_relevant else f"<p>{NO_RESULTS}</p>"
         listed = f'<div role="list" aria-label="Results">{cards}</div>' if cards else nothing
         return f'<div class="citerec">{STYLE}{_box("notice", "#1976d2", said)}{listed}</div>'
 
 # %% ../../nbs/62_search.ipynb #s028
-class SearchResults(_Found, Sequence[SearchResult]):
+class SearchResults(_Found, Citable, Sequence[SearchResult]):
     "The results of a search, best first."
     @property
     def source_paper(self) -> Paper | None:
@@ -320,9 +323,9 @@ class SearchResults(_Found, Sequence[SearchResult]):
         if not isinstance(at, slice): return self._results[at]
         return SearchResults(self._results[at], self.parsed, self.variants, self.source_papers, self.notes)
 
-    def to_bibtex(self) -> str:
-        "The papers as a .bib file; a user's own keys and entries are kept."
-        return to_bibtex([result.paper for result in self])
+    def papers(self) -> list[Paper]:
+        "The papers that were found, best first."
+        return [result.paper for result in self]
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers, lists and dictionaries only, as JSON has them
         "The query, the wordings that were searched, and the results."

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['PARTS', 'FILES', 'RANKER', 'PAGES', 'batches', 'check_contexts', 'sums_of', 'unit_of', 'make_parts', 'clear',
            'build_files', 'seal', 'write_manifest', 'read_manifest', 'check_folder', 'check_source', 'working_in',
-           'database_is_whole', 'begin_again', 'make_room', 'clear_update', 'clear_replaced', 'taken_over']
+           'database_is_whole', 'begin_again', 'make_room', 'clear_update', 'clear_replaced', 'taken_over',
+           'updates_told']
 
 # %% ../../nbs/40_building.ipynb #c003
 import contextlib
@@ -450,3 +451,19 @@ def taken_over(old: Mapping[str, Any],  # the manifest before the update
     past = [*old.get("history", []), {"fetched": old["fetched"], "papers": old["counts"]["papers"]}]
     return kept | {"fetched": about.pop("fetched", fetched), "about": about, "history": past,
                    "built_from": old.get("built_from", old["fingerprint"])}
+
+# %% ../../nbs/40_building.ipynb #u009
+_LAST = 3  # updates that are told
+
+def _papers_more(number: int) -> str:
+    "So many papers more or fewer, in words."
+    if not number: return "no new papers"
+    return f"{abs(number):,} paper{'s' * (abs(number) != 1)} {'more' if number > 0 else 'fewer'}"
+
+def updates_told(manifest: Mapping[str, Any],  # of a corpus
+                 ) -> str:  # "" if it was never updated
+    "What the last updates of a corpus have added, the newest last."
+    states = [*manifest.get("history", []), {"fetched": manifest["fetched"], "papers": manifest["counts"]["papers"]}]
+    told = [f"{_papers_more(now['papers'] - before['papers'])} on {now['fetched']}"
+            for before, now in itertools.pairwise(states)]
+    return "; ".join(told[-_LAST:])

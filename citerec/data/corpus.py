@@ -44,12 +44,14 @@ from citerec.data.building import (
     seal,
     sums_of,
     taken_over,
+    updates_told,
     unit_of,
     working_in,
     write_manifest,
 )
 from .charts import bars_html, columns_html, doubling
 from .contexts import ContextIndex, without_markers
+from .cluster import embedding_on
 from .embedding import Embedder, RememberingEmbedder, read_vectors, ready_vectors
 from .graph import Graph
 from .lexical import LexicalIndex, TitleIndex
@@ -426,6 +428,7 @@ def _facts(corpus: _Texts) -> dict[str, str]:
              "model": corpus.manifest["model"],
              "texts": {"summary": "summaries"}.get(corpus.text_kind, "abstracts"),
              "source": corpus.manifest["source"], "fetched": corpus.manifest["fetched"]}
+    if told := updates_told(corpus.manifest): facts["updated"] = told
     return facts | ({"notes": " ".join(corpus.notes)} if corpus.notes else {})
 
 # %% ../../nbs/41_corpus.ipynb #d002c
@@ -573,16 +576,18 @@ def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
     with working_in(folder):
         repaired = _repair_or_begin(source, folder, settings, progress)
         if repaired is not None: return repaired
-        write_manifest(folder, build_files(source, folder, embedder, progress) | ({"recipe": recipe} if recipe else {}))
+        with embedding_on(settings.engine, embedder) as working:
+            manifest = build_files(source, folder, working, progress)
+        write_manifest(folder, manifest | ({"recipe": recipe} if recipe else {}))
         for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
     return []
 
 # %% ../../nbs/41_corpus.ipynb #c011
-def _remembering(corpus: Corpus) -> RememberingEmbedder:
+def _remembering(corpus: Corpus, embedder: Embedder) -> RememberingEmbedder:
     "An embedder that takes the vectors of known texts from the corpus, and computes only the others."
     sentences, passages = corpus.store.contexts_by_paper(), corpus.store.chunks()
     none = np.zeros((0, 1), dtype=np.float32)
-    return RememberingEmbedder(corpus.embedder, [
+    return RememberingEmbedder(embedder, [
         (corpus.store.texts(separator=corpus.embedder.card.separator), corpus.vectors),
         ([without_markers(s[3]) for s in sentences], corpus.context_index.vectors if corpus.context_index else none),
         ([p[2] for p in passages], corpus.chunk_index.vectors if corpus.chunk_index else none)])
@@ -618,8 +623,9 @@ def next_update(folder: str | Path,  # a complete corpus
 def _update_in(folder: Path, source: Source, settings: Settings, progress: bool) -> None:
     "Make the next update of a corpus; records that the build kept apart are not merged."
     with Corpus.open_alone(folder, settings): pass  # nothing is written into a folder that holds no corpus
-    with working_in(folder), Corpus.open_alone(folder, settings) as old:
-        files, embedder = next_update(folder), _remembering(old)
+    with working_in(folder), Corpus.open_alone(folder, settings) as old, \
+         embedding_on(settings.engine, old.embedder) as working:
+        files, embedder = next_update(folder), _remembering(old, working)
         assert embedder.sha256
         source.check()
         check_contexts(source)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PART', 'load_sentence_transformer', 'Embedder', 'write_vectors', 'read_vectors', 'ready_vectors',
-           'RememberingEmbedder']
+           'RememberingEmbedder', 'embed_for_another']
 
 # %% ../../nbs/33_embedding.ipynb #c003
 import contextlib
@@ -12,6 +12,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -301,6 +302,7 @@ class RememberingEmbedder(Embedder):
                  known: Sequence[tuple[Sequence[str], np.ndarray]],  # texts, with one vector a row each
                  ):
         super().__init__(embedder.name, embedder.batch_size, embedder.device, embedder._expected, embedder.trusted)
+        self._others = embedder
         self._parts = [vectors for _, vectors in known]
         self._place = {self._key(text): (part, row)
                        for part, (texts, _) in enumerate(known) for row, text in enumerate(texts)}
@@ -314,6 +316,17 @@ class RememberingEmbedder(Embedder):
               ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed the texts that are new, and look up the others."
         places = [self._place.get(self._key(text)) for text in texts]
-        new = iter(super().embed([t for t, place in zip(texts, places, strict=True) if place is None], progress))
+        new = iter(self._others.embed([t for t, place in zip(texts, places, strict=True) if place is None], progress))
         rows = [next(new) if place is None else self._parts[place[0]][place[1]] for place in places]
         return np.array(rows, dtype=np.float32).reshape(len(texts), -1)
+
+# %% ../../nbs/33_embedding.ipynb #w002
+@lru_cache(maxsize=1)
+def _kept_model(name: str, batch_size: int, device: str | None, sha256: str, trusted: bool) -> Embedder:
+    return Embedder(name, batch_size, device, sha256, trusted)
+
+def embed_for_another(model: tuple[Any, ...],  # arguments of `Embedder`
+                      texts: Sequence[str],
+                      ) -> np.ndarray:  # float32, shape (texts, dim)
+    "Embed texts with the model that this process keeps."
+    return _kept_model(*model)._embedded(texts)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STYLES', 'FORMS', 'citation_key', 'citation_keys', 'kind_of', 'entry_of', 'latex_title', 'bibtex_of', 'bibtex_entry',
-           'to_bibtex', 'ris_of', 'to_ris', 'csl_of', 'to_csl', 'to_markdown', 'formatted', 'written']
+           'to_bibtex', 'ris_of', 'to_ris', 'csl_of', 'to_csl', 'to_markdown', 'formatted', 'written', 'Citable']
 
 # %% ../../nbs/16_references.ipynb #c003
 import json
@@ -399,3 +399,32 @@ def written(papers: Iterable[Paper],
     "Papers in a format or a style."
     if form.lower() in _FORMATS: return _FORMATS[form.lower()](papers)
     return "".join(f"{line}\n" for line in formatted(papers, form))
+
+# %% ../../nbs/16_references.ipynb #c037yc
+class Citable:
+    "A list of papers that can be written as a bibliography."
+    def papers(self) -> list[Paper]:  # each once
+        "The papers of the list."
+        raise NotImplementedError
+
+    def to_bibtex(self) -> str:
+        "A .bib file; a user's own keys and entries are kept."
+        return to_bibtex(self.papers())
+
+    def to_ris(self) -> str:
+        "A .ris file, for EndNote, Zotero and Mendeley."
+        return to_ris(self.papers())
+
+    def to_csl(self) -> str:
+        "A CSL-JSON file, for pandoc and Zotero."
+        return to_csl(self.papers())
+
+    def to_markdown(self) -> str:
+        "A list in Markdown."
+        return to_markdown(self.papers())
+
+    def format(self,
+               style: str = "apa",  # apa, ieee, acl, chicago, nature or harvard, or the path of a .csl file
+               ) -> str:  # a line a paper
+        "References in the style of a journal."
+        return "\n".join(formatted(self.papers(), style))

@@ -35,7 +35,7 @@ def _file_system(address: str) -> tuple[Any, str]:
     try: files, folder = fsspec.url_to_fs(address, **public)
     except (ImportError, ValueError) as e:
         raise InputError(f"{address[:80]!r} cannot be read ({e}).",
-                         "Install `pip install \"citerec[cluster]\"` for s3://, or name a local copy.") from None
+                         "Install `pip install \"citerec[s3]\"` for s3://, or name a local copy.") from None
     return files, folder.rstrip("/")
 
 # %% ../../nbs/19c_snapshot_files.ipynb #h009
@@ -102,7 +102,7 @@ def open_snapshot(address: str,  # folder of the works, or the one above; a path
 _LONGEST = 1 << 26  # bytes of a line; a longer one is broken
 
 def lines_of(files: Any, part: Part) -> Iterator[bytes]:
-    "The lines of a file. Raises `EOFError`, `BadGzipFile` or `zlib.error` at a damage, `ServiceError` where it fails."
+    "The lines of a file. Raises `EOFError`, `BadGzipFile` or `zlib.error` if it is damaged, else `ServiceError`."
     if not part.size: raise EOFError("the file is empty")
     try:
         with files.open(part.path, "rb") as raw, gzip.open(raw) as unpacked:

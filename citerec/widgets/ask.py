@@ -6,6 +6,11 @@
 __all__ = ['limits_of', 'SearchView', 'AskView']
 
 # %% ../../nbs/93_ask.ipynb #w003
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,9 +20,11 @@ import ipywidgets as widgets
 
 from ..asking.search import LIMIT_WORDS, award_words
 from ..llm.quoting import one_line
-from ..running import each_of
+from ..running import background_loop
 from ..schema import ParsedQuery, SearchFilter
-from .parts import View, button_of, draw, folder_of, on_enter, recommender_of, words_html
+from citerec.widgets.parts import (
+    STOPPED, STOPPING, View, button_of, draw, folder_of, on_enter, recommender_of, words_html,
+)
 
 if TYPE_CHECKING:
     from citerec.asking.library import Library
@@ -36,7 +43,12 @@ def _parts_of(name: str,  # field of `SearchFilter`
 
 def limits_of(filters: SearchFilter,
               ) -> list[tuple[str, SearchFilter]]:  # the words of each limit, and the filter without it
-    "The limits of a search, one by one."
+    "The limits of a search, one by one; a single year is one limit."
+    year = {"year_min": filters.year_min, "year_max": filters.year_max}
+    if filters.year_min is not None and filters.year_min == filters.year_max:
+        left = filters.model_copy(update=dict.fromkeys(year))
+        others = [(words, rest.model_copy(update=year)) for words, rest in limits_of(left)]
+        return [(f"of {filters.year_min}", left), *others]
     out = [(words.format(said), filters.model_copy(update={name: left}))
            for name, words in _WORDS.items() for said, left in _parts_of(name, getattr(filters, name))]
     if filters.has_awards is not None:
@@ -88,7 +100,10 @@ def _growing(text: str) -> str:
 # %% ../../nbs/93_ask.ipynb #w013y
 class _Fields:
     "The fields of the question view."
-    def __init__(self) -> None:
+    def __init__(self, ask: Callable[[], Any], stop: Callable[[], Any]):
+        self.button = button_of("Ask", "Answer from these papers alone", ask, "primary")
+        self.halt = button_of("Stop", "Stop the answer", stop)
+        self.halt.layout.display = "none"
         self.text = widgets.Text(placeholder="Ask: How does self-attention scale with the length of a text?",
                                  layout={"width": "auto"})
         self.source = widgets.ToggleButtons(options=[_OWN, _CORPUS], style={"button_width": "auto"},
@@ -99,6 +114,12 @@ class _Fields:
         self.rating = widgets.ToggleButtons(options=[("no rating", 0), *((n * "★", n) for n in range(1, 6))],
                                             style={"button_width": "auto"}, layout={"display": "none"})
         self.source.observe(self._fit, "value")
+        on_enter(self.text, ask)
+
+    def all(self) -> list[widgets.Widget]:
+        "The fields, from top to bottom."
+        row = widgets.HBox([self.button, self.halt, self.upload], layout={"flex_flow": "row wrap"})
+        return [self.text, self.source, row, self.papers, self.earlier, self.rating]
 
     def _fit(self, _: Any = None) -> None:
         "Show the library where it is asked."
@@ -106,20 +127,18 @@ class _Fields:
         for part in (self.upload, self.papers, self.earlier): part.layout.display = "" if own else "none"
 
 # %% ../../nbs/93_ask.ipynb #w014
-class _Answering(View):
-    "Answers questions."
+class _Asked(View):
+    "What is asked, and the last answer."
     def __init__(self,
-                 corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings
-                 library: str | Path | None = None,  # file of the own PDFs; None: as in the settings
+                 corpus: str | Path | None,  # folder of a corpus; None: as in the settings
+                 library: str | Path | None,  # file of the own PDFs; None: as in the settings
+                 fields: _Fields,
                  ):
-        self.folder, self._file, self.fields = folder_of(corpus), library, _Fields()
+        self.folder, self._file, self.fields = folder_of(corpus), library, fields
+        self.text, self.button = fields.text, fields.button
         self._opened: Library | None = None
         self.answer: Any = None  # the last one
-        self.text, f = self.fields.text, self.fields
-        self.button = button_of("Ask", "Answer from these papers alone", self.run, "primary")
-        on_enter(self.text, self.run)
-        super().__init__([self.text, f.source, widgets.HBox([self.button, f.upload]), f.papers, f.earlier, f.rating],
-                         [self.button])
+        super().__init__(fields.all(), [self.button])
 
     @property
     def library(self) -> "Library":
@@ -129,25 +148,66 @@ class _Answering(View):
             self._opened = Library.open(self._file)
         return self._opened
 
-    def run(self) -> None:
-        "Answer the question in the field."
-        self.work(self._ask)
-
-    def _ask(self) -> None:
-        question, said, own = self.text.value, "", self.fields.source.value == _OWN
-        self.show(_growing("reading"))
-        asked: Any = self.library if own else recommender_of(self.folder)
-        for part in each_of(lambda: asked.astream_ask(question)):
-            if isinstance(part, str): self.show(_growing(said := said + part))
-            else: self.answer = part
-        self.show_answer(question)
-
     def show_answer(self, question: str, rating: int = 0) -> None:
         "Show the last answer; a stored answer can be rated."
         self.show(self.answer._repr_html_(), question)
         kept = getattr(self.answer, "query_id", None) is not None
         self.fields.rating.value = rating
         self.fields.rating.layout.display = "" if kept else "none"
+
+# %% ../../nbs/93_ask.ipynb #w014a
+class _Answering(_Asked):
+    "Answers questions, in a thread where they come from the page."
+    thread: threading.Thread | None = None  # of the last question that came from the page
+    _reading: "Future[Any] | None" = None  # the answer that is at work
+
+    def __init__(self,
+                 corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings
+                 library: str | Path | None = None,  # file of the own PDFs; None: as in the settings
+                 ):
+        self._stopped = threading.Event()
+        super().__init__(corpus, library, _Fields(self.start, self.stop))
+
+    def start(self) -> None:
+        "Answer in a thread; nothing happens while an answer is at work."
+        if self.button.disabled: return
+        self.button.disabled = True
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def stop(self) -> None:
+        "Stop the answer that is at work."
+        self.say(STOPPING)
+        self._stopped.set()
+        if self._reading: self._reading.cancel()
+
+    def run(self) -> None:
+        "Answer the question in the field; returns when the answer is shown."
+        self._stopped.clear()
+        self.fields.halt.layout.display, self.fields.rating.layout.display = "", "none"
+        self.work(self._ask)
+        self.fields.halt.layout.display = "none"
+
+    def _ask(self) -> None:
+        question, own = self.text.value, self.fields.source.value == _OWN
+        self.show(_growing("reading"))
+        asked: Any = self.library if own else recommender_of(self.folder)
+        self._reading = asyncio.run_coroutine_threadsafe(self._read(asked.astream_ask(question)), background_loop())
+        if self._stopped.is_set(): self._reading.cancel()
+        answer = None
+        with suppress(CancelledError): answer = self._reading.result()
+        if self._stopped.is_set(): return self.say(STOPPED)
+        self.answer = answer
+        self.show_answer(question)
+
+    async def _read(self, parts: AsyncIterator[Any]) -> Any:
+        "Show an answer as it grows; returns the whole."
+        said, whole = "", None
+        async for part in parts:
+            if self._stopped.is_set(): break
+            if isinstance(part, str): self.say(_growing(said := said + part))
+            else: whole = part
+        return whole
 
 # %% ../../nbs/93_ask.ipynb #w015
 class AskView(_Answering):
@@ -178,6 +238,7 @@ class AskView(_Answering):
         "Add the chosen files."
         chosen, self.fields.upload.value = self.fields.upload.value, ()
         if not chosen: return
+        self.show(_growing("reading the PDFs" if len(chosen) > 1 else "reading the PDF"))
         with TemporaryDirectory() as folder:
             paths = [Path(folder)/Path(file["name"].replace("\\", "/")).name for file in chosen]
             for path, file in zip(paths, chosen, strict=True): path.write_bytes(bytes(file["content"]))

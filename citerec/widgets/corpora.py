@@ -87,7 +87,7 @@ class _Choosing(View):
     def __init__(self,
                  corpus: str | Path | None,  # folder of a corpus; None: as in the settings
                  chosen: Callable[[str | None], Any],  # called with the folder that was chosen
-                 fields: Sequence[widgets.Widget],  # below what the corpus holds
+                 fields: Sequence[widgets.Widget],  # above what the corpus holds
                  buttons: Sequence[widgets.Widget],  # buttons that are disabled while the view works
                  ):
         self.folder, self._chosen = folder_of(corpus), chosen  # None: as in the settings
@@ -96,7 +96,7 @@ class _Choosing(View):
         self.corpora.observe(self._pick, "value")
         self._list()
         on_enter(self.other, lambda: self.choose(self.other.value))
-        super().__init__([self.corpora, self.other], buttons, fields)
+        super().__init__([self.corpora, self.other, *fields], buttons)
 
     def _list(self) -> None:
         "List the corpora at hand; the chosen one is among them."

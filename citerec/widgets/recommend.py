@@ -24,7 +24,9 @@ from ..llm.quoting import visible
 from ..schema import PipelineState, Recommendation
 from ..settings import CROSS_ENCODER, PRESETS
 from .actions import Actions, Told, act_box, act_button
-from .parts import View, button_of, draw, error_html, folder_of, recommender_of
+from citerec.widgets.parts import (
+    STOPPED, STOPPING, View, button_of, draw, error_html, folder_of, recommender_of,
+)
 from .run_details import NEXT, details_html, progress_html
 from ..writing.library import Bibliography
 
@@ -52,6 +54,7 @@ _LABEL = {"description_width": "9rem"}  # the same for all fields, so that they 
 _NARROW: dict = {"style": _LABEL, "layout": {"width": "15rem", "max_width": "98%"}}
 _WIDE: dict = {"style": _LABEL, "layout": {"width": "32rem", "max_width": "98%"}}
 _AS_SET = "as set"  # the preset of the settings
+_RESULTS = 10  # papers that are recommended where the reader does not choose
 
 def _field(label: str, hint: str = "any", wide: bool = False) -> widgets.Text:
     return widgets.Text(description=label, placeholder=hint, **(_WIDE if wide else _NARROW))
@@ -61,7 +64,7 @@ class _Fields(widgets.VBox):
     def __init__(self, corpus: str):  # folder; "": as in the settings
         self.corpus = _field("Corpus folder", "the sample that comes with citerec", wide=True)
         self.corpus.value = corpus
-        self.k = widgets.BoundedIntText(10, min=1, max=100, description="Results", **_NARROW)
+        self.k = widgets.BoundedIntText(_RESULTS, min=1, max=100, description="Results", **_NARROW)
         self.year_min, self.year_max = _field("First year"), _field("Last year")
         self.min_citations = _field("Least citations", "0")
         self.min_confidence = _field("Least confidence", "0 to 1")
@@ -201,7 +204,6 @@ def sentences_html(state: PipelineState,  # of a finished run
 
 # %% ../../nbs/92_recommend.ipynb #p05x
 _NO_CARD = draw("<p>No paper has these words, or serves this sentence.</p>")
-_STOPPED = draw('<p role="status">Stopped. Press the button to start again.</p>')
 _SIMILAR = 5  # papers like one of the answer
 
 def _span(r: Recommendation) -> str:
@@ -243,7 +245,8 @@ def _download(name: str, content: str) -> str:
     "A link that saves a text as a file."
     held = b64encode(content.encode("utf-8", "replace")).decode()
     address = f"data:application/octet-stream;base64,{held}"
-    return f'<a download="{escape(name)}" href="{address}">Save as {escape(name)}</a>'
+    style = "color:var(--jp-content-link-color,#1565c0);text-decoration:underline"
+    return f'<a style="{style}" download="{escape(name)}" href="{address}">Save as {escape(name)}</a>'
 
 class _Export(widgets.VBox):
     "Selected papers as the content of a file."
@@ -269,10 +272,17 @@ class _Export(widgets.VBox):
         self.link.value = _download(EXPORTS[self.form.value][0], self.content.value)
 
 # %% ../../nbs/92_recommend.ipynb #p11
+def _cut(text: str, most: int) -> str:
+    "A text on one line, with so many characters at most."
+    words = " ".join(visible(text).split())
+    return f"{words[:most]}…" if len(words) > most else words
+
 def _told(recent: Recent) -> str:
-    "A recent text on one line."
-    words = " ".join(visible(recent.text).split())
-    return f"{recent.at.astimezone():%Y-%m-%d %H:%M}  {words[:60]}{'…' if len(words) > 60 else ''} → {recent.best[:50]}"
+    "A recent text on one line, with its options."
+    chosen = [(name.replace("_", " "), value) for name, value in recent.options.items()]
+    told = ", ".join(name if value is True else f"{name} {value}" for name, value in chosen if value != _RESULTS)
+    options = f" ({_cut(told, 40)})" if told else ""
+    return f"{recent.at.astimezone():%Y-%m-%d %H:%M}  {_cut(recent.text, 60)}{options} → {recent.best[:50]}"
 
 class _History(widgets.VBox):
     "The texts that were asked last."
@@ -413,15 +423,20 @@ class _Asking(_Judging):
     def _run(self, text: str) -> None:
         events: list[AgentEvent] = []
         fields, limits = self.options.fields, limits_of(self.options.fields)
-        self.say(progress_html([], "opening the corpus"))
+        self._tell([], "opening the corpus")
         recommender = opened(fields)
-        self.say(progress_html([], "reading the text"))
+        self._tell([], "reading the text")
         limits = without_cited(limits, fields.cited.value, recommender)
         for event in recommender.stream(text, **limits):
-            if self._stopped.is_set(): return self.say(_STOPPED)
+            if self._stopped.is_set(): break
             events.append(event)
-            self.say(progress_html(events, NEXT.get(event.agent, "")))
+            self._tell(events, NEXT.get(event.agent, ""))
+        if self._stopped.is_set(): return self.say(STOPPED)
         self._finish(text, events)
+
+    def _tell(self, events: "list[AgentEvent]", next_step: str) -> None:
+        "Show how far the run is, unless it is being stopped."
+        if not self._stopped.is_set(): self.say(progress_html(events, next_step))
 
     def _finish(self, text: str, events: "list[AgentEvent]") -> None:
         "Keep the answer and the text, then show the cards."
@@ -455,7 +470,8 @@ class _Starting(_Asking):
         self.thread.start()
 
     def stop(self) -> None:
-        "Stop the run that is at work."
+        "Stop the run after the step that is at work."
+        self.say(STOPPING)
         self._stopped.set()
 
     def ask_again(self, recent: Recent) -> None:

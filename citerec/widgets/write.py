@@ -6,6 +6,7 @@
 __all__ = ['example_draft', 'filled_html', 'WriteView']
 
 # %% ../../nbs/94_write.ipynb #w003
+import shlex
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -49,11 +50,28 @@ def example_draft() -> Path:  # its main file, in a new temporary folder
     return folder / "example.tex"
 
 # %% ../../nbs/94_write.ipynb #w004
-def filled_html(filled: "list[Filled]") -> str:
+def _command(draft: "Draft",
+             path: str,  # as the user wrote it
+             one: "Filled",
+             ) -> str:  # HTML, escaped; "" where nothing fits
+    "The command that cites the first paper at a place."
+    from citerec.writing.gaps import Gap
+    if one.best is None: return ""
+    span = one.sentence.span if isinstance(one.place, Gap) else one.place.span
+    where = ":".join(str(number) for number in draft.manuscript.line_column(span)[:2])
+    if span.file: where = f"{draft.manuscript.files[span.file].path}:{where}"
+    command = f"citerec draft cite {shlex.quote(path)} {shlex.quote(where)} {shlex.quote(one.best.paper_id)}"
+    return f"<p>In a terminal, <code>{escape(one_line(command))}</code> cites the first paper here.</p>"
+
+def filled_html(draft: "Draft",
+                path: str,  # as the user wrote it
+                filled: "list[Filled]",
+                ) -> str:
     "The places of a draft, each with its recommended papers."
     def place(one: "Filled") -> str:
         cards = "".join(card(r) for r in one.recommendations) or "<p>Nothing in this corpus fits.</p>"
-        return f"<h4>Line {one.line}</h4><p>{escape(one_line(one.sentence.text))}</p>{cards}"
+        said = f"<p>{escape(one_line(one.sentence.text))}</p>{_command(draft, path, one)}"
+        return f"<h4>Line {one.line}</h4>{said}{cards}"
     return f'<div class="citerec">{STYLE}{"".join(map(place, filled)) or "<p>No citation is missing.</p>"}</div>'
 
 _REPORTS = {  # method of `Draft` -> label of its button, and what its report says
@@ -61,8 +79,7 @@ _REPORTS = {  # method of `Draft` -> label of its button, and what its report sa
     "fill": ("What would fit", "papers for each place that lacks a citation"),
     "audit": ("Check the bibliography", "entries that are wrong, unused, or cited where they do not fit")}
 _HELP = draw("<p>Write the path of a draft in LaTeX, Markdown or plain text, or of a .bib file to check it alone. "
-             "It is read and never changed; in a terminal, <code>citerec draft cite paper.tex 12 1706.03762</code> "
-             "cites a paper on line 12.</p><ul>"
+             "It is read and never changed; what would fit comes with the command that cites it.</p><ul>"
              + "".join(f"<li><b>{label}</b>: {what}</li>" for label, what in _REPORTS.values()) + "</ul>")
 
 # %% ../../nbs/94_write.ipynb #w004v
@@ -101,5 +118,5 @@ class WriteView(View):
         else:
             self.draft = Draft.open(file, rec)
             drawn = (self.draft.check()._repr_html_() if name == "check"
-                     else filled_html(self.draft.fill(progress=False)))
+                     else filled_html(self.draft, path, self.draft.fill(progress=False)))
         self.show(drawn, f"{name} {path}")

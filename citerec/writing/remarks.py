@@ -75,8 +75,9 @@ def _row(remark: Remark) -> str:
     fix = f'<br><span style="opacity:.75">{escape(one_line(remark.fix))}</span>' if remark.fix else ""
     edge = f"border-left:4px solid {_COLOURS[remark.severity]};overflow-wrap:anywhere"
     return (f'<tr><td style="{_CELL};{edge}">{escape(_place(remark))}</td>'
-            f'<td style="{_CELL}">{remark.severity}<br><span style="opacity:.75">{escape(one_line(remark.code))}'
-            f'</span></td><td style="{_CELL}">{escape(one_line(remark.message))}{fix}{change}</td></tr>')
+            f'<td style="{_CELL};white-space:nowrap">{remark.severity}<br>'
+            f'<span style="opacity:.75">{escape(one_line(remark.code))}</span></td>'
+            f'<td style="{_CELL}">{escape(one_line(remark.message))}{fix}{change}</td></tr>')
 
 # %% ../../nbs/67_remarks.ipynb #c014
 def _markdown(text: str) -> str:
