@@ -47,8 +47,8 @@ def _weights(text: str) -> dict[str, float]:
     markers = [place for place, token in enumerate(tokens) if token.startswith("[")]
     at = tokens.index("[citation]") if "[citation]" in tokens else None
     for phrase, start, end in _phrases(tokens):
-        before = at is None or end <= at
-        first, last = (end, at or end) if before else (at + 1, start)  # the gap between phrase and marker
+        if at is None: first = last = end
+        else: first, last = (end, at) if end <= at else (at + 1, start)  # the gap between phrase and marker
         others = any(first <= marker < last for marker in markers)
         weight = 1.0 if at is None else _OTHERS if others else _HALF / (_HALF + last - first)
         weights[phrase] = max(weights.get(phrase, 0.0), weight)
