@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 from .embedding import Embedder, read_vectors, write_vectors
 from .lexical import LexicalIndex
@@ -83,9 +84,39 @@ class _Sentences:
         "Turn values of sentences into values of the papers that they cite."
         return _pooled(np.where(self.seen, values, 0), *self._papers, papers, best)
 
+# %% ../../nbs/39_contexts.ipynb #c007n
+_MOSTLY, _CLEARLY = 1 / 3, 2  # least share of a name's weight, and times the weight of the next paper, of what it means
+_UNKNOWN = 1.0  # weight of sentences that were not seen: a name that was used once or twice says little
+_LEAST = .1  # weight below which nothing is known of a name
+
+class _Names(_Sentences):
+    "What papers are called in citing sentences."
+    def named_in(self,
+                 text: str,
+                 papers: int,  # how many papers the corpus has
+                 ) -> tuple[np.ndarray, np.ndarray]:  # float32, shape (papers,): all votes, and the largest share
+        "How much the phrases of a text mean each paper; zeros where there is no table of names."
+        if self.called is None: return np.zeros(papers, dtype=np.float32), np.zeros(papers, dtype=np.float32)
+        shares, votes = self.called.shares(text, self.seen)
+        size = len(self.cited)
+        of_paper = sparse.csr_matrix((np.ones(size, dtype=np.float32), self.cited, np.arange(size + 1)), (size, papers))
+        by_paper = shares @ of_paper
+        best = by_paper.max(axis=0).toarray().ravel() if len(votes) else np.zeros(papers)
+        return (by_paper.T @ votes).astype(np.float32), best.astype(np.float32)
+
+    def known_as(self,
+                 name: str,  # of up to three words
+                 ) -> int | None:  # row of a paper; None: no paper stands out
+        "The paper that citing sentences call by a name."
+        if self.called is None: return None
+        said = np.bincount(self.cited, self.called.sentences(name) * self.seen)
+        second, first = np.sort([0, 0, *said])[-2:]
+        means = first >= max(_MOSTLY * (said.sum() + _UNKNOWN), _CLEARLY * second, _LEAST)
+        return int(said.argmax()) if means else None
+
 # %% ../../nbs/39_contexts.ipynb #c007b
 @dataclass(frozen=True)
-class ContextIndex(_Sentences):
+class ContextIndex(_Names):
     "The citing sentences of a corpus, in the order of the papers they cite."
     @classmethod
     def build(cls,

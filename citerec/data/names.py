@@ -47,10 +47,10 @@ def _weights(text: str) -> dict[str, float]:
     markers = [place for place, token in enumerate(tokens) if token.startswith("[")]
     at = tokens.index("[citation]") if "[citation]" in tokens else None
     for phrase, start, end in _phrases(tokens):
-        first, last = (end, at) if at is not None and end <= at else (at if at is not None else end, start)
-        between = max(0, last - first - (first == at))
-        others = any(first <= marker < last and marker != at for marker in markers)
-        weight = 1.0 if at is None else _OTHERS if others else _HALF / (_HALF + between)
+        if at is None: first = last = end
+        else: first, last = (end, at) if end <= at else (at + 1, start)  # the gap between phrase and marker
+        others = any(first <= marker < last for marker in markers)
+        weight = 1.0 if at is None else _OTHERS if others else _HALF / (_HALF + last - first)
         weights[phrase] = max(weights.get(phrase, 0.0), weight)
     return weights
 
@@ -88,13 +88,20 @@ class NameIndex:
             write_atomically(part / "said.npz", lambda f: sparse.save_npz(f, said))
             write_atomically(part / "phrases.json", lambda f: f.write(json.dumps([*place]).encode()))
 
-    def scores(self,
+    def sentences(self,
+                  name: str,  # of up to three words
+                  ) -> np.ndarray:  # float32, shape (sentences,)
+        "How much a name belongs to the paper that each sentence cites; 0 where it is not in the sentence."
+        row = self._place.get(" ".join(filter(None, _tokens(name))))
+        return np.zeros(self.size, dtype=np.float32) if row is None else self._said[row].toarray()[0]
+
+    def shares(self,
                text: str,
                seen: np.ndarray,  # bool, shape (sentences,): False where a sentence is hidden
-               ) -> np.ndarray:  # float32, shape (sentences,); 0 where a sentence is hidden
-        "The votes of the phrases of a text for each citing sentence."
+               ) -> tuple[sparse.csr_matrix, np.ndarray]:
+        "The share of each sentence in each phrase of a text, shape (phrases, sentences); and the votes of the phrases."
         phrases = dict.fromkeys(phrase for phrase, *_ in _phrases(_tokens(text)))
         rows = [self._place[phrase] for phrase in phrases if phrase in self._place]
-        said, shown = self._said[rows], seen.astype(np.float32)
-        votes = self._votes[rows] / (said @ shown + _UNSURE)
-        return np.asarray(said.T @ votes, dtype=np.float32) * shown
+        said = self._said[rows] @ sparse.diags_array(seen.astype(np.float32))
+        whole = np.asarray(said.sum(axis=1)).ravel() + _UNSURE
+        return (sparse.diags_array((1 / whole).astype(np.float32)) @ said).tocsr(), self._votes[rows]

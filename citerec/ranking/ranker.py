@@ -93,7 +93,7 @@ _NODES = {"split_feature": int, "threshold": float, "decision_type": int, "left_
 _DECISIONS = {0, 2, 4, 6, 8, 10}  # LightGBM's codes for numerical splits, with their treatment of missing values
 
 def _checked_numbers(fields: Mapping[str, str], names: Sequence[str]) -> tuple[dict[str, list[Any]], list[float]]:
-    "The numbers of a tree's inner nodes and of its leaves, each in its range, and the signals by their place in `NAMES`."
+    "The numbers of a tree's inner nodes and of its leaves, each in its range; signals by their place in `NAMES`."
     leaves = int(fields["num_leaves"])
     if not 1 <= leaves <= _MOST_LEAVES: raise ValueError(f"a tree has {leaves} leaves")
     if (fields["num_cat"], fields["is_linear"]) != ("0", "0"): raise ValueError("a tree is of an unknown kind")
