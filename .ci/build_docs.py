@@ -112,6 +112,24 @@ def fold_code(processed: Path) -> None:
             notebook.write_text(json.dumps(nb), encoding="utf-8")
 
 
+def tidy_signatures(processed: Path) -> None:
+    """Take out of signatures what nbdev writes into them: links, shown as Markdown, and pydantic's own parameters."""
+    link = re.compile(r"\[(`[^`]+`)\]\([^)\s]+\)")
+    private = re.compile(r"__pydantic_self__,\s*|\b_\w+:[^=]*=[^,\s]+,\s*")
+    signature = re.compile(r"^```python\ndef .*?^```", re.DOTALL | re.MULTILINE)
+
+    def tidied(match: re.Match) -> str:
+        text = link.sub(r"\1", match[0])
+        return private.sub("", text) if "__pydantic_self__" in text else text
+
+    for notebook in processed.glob("*.ipynb"):
+        nb = json.loads(notebook.read_text(encoding="utf-8"))
+        for output in [output for cell in nb["cells"] for output in cell.get("outputs", ())]:
+            if "text/markdown" in (data := output.get("data", {})):
+                data["text/markdown"] = signature.sub(tidied, "".join(data["text/markdown"]))
+        notebook.write_text(json.dumps(nb), encoding="utf-8")
+
+
 def add_version(config_file: Path, version: str, address: str) -> None:
     """Name the version at the foot of every page, and the repository at its head."""
     config = yaml.safe_load(config_file.read_text(encoding="utf-8"))
@@ -151,6 +169,7 @@ def main(folder: Path, builder: str) -> None:
     site = processed / config.doc_path.name
     reference.write(processed)
     fold_code(processed)
+    tidy_signatures(processed)
     add_version(processed / "_quarto.yml", config.version, config.git_url)
     if builder == "quarto":
         subprocess.run(["quarto", "render", processed, "--no-cache"], check=True)

@@ -42,7 +42,7 @@ def shows(cell: dict) -> bool:
     try: body = ast.parse(text).body
     except SyntaxError: return False
     if not body: return False
-    if any(isinstance(n.func, ast.Name) and n.func.id == "print" for n in body_calls(body)): return True
+    if any(ast.unparse(n.func) in ("print", "plt.show") for n in body_calls(body)): return True
     last = body[-1]
     if not isinstance(last, ast.Expr) or text.rstrip().endswith(";"): return False
     called = last.value.func if isinstance(last.value, ast.Call) else None

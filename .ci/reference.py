@@ -128,9 +128,11 @@ WINGS = {
 
 
 def cell(text: Any) -> str:
-    """Give a text as it may stand in a cell of a table."""
+    """Give a text as it may stand in a cell of a table; links stay links."""
     plain = re.sub(r"\s+", " ", str(text)).strip()
-    return re.sub(r"([|<>*_$\[\]#~^@\\])", r"\\\1", plain).replace("...", "…").replace("--", "\\-\\-")
+    plain = re.sub(r"([|<>*_$\[\]#~^@\\])", r"\\\1", plain).replace("...", "…").replace("--", "\\-\\-")
+    link = re.compile(r"\\\[(.+?)\\\]\((https://[^)\s]+)\)")
+    return link.sub(lambda match: f"[{match[1]}]({match[2].replace(chr(92), '')})", plain)
 
 
 def code(text: Any) -> str:
@@ -161,6 +163,7 @@ def parameters(entries: list[tuple[str, str]]) -> str:
     for head, meaning in entries:
         name, _, kind = head.partition(" : ")
         kind, _, default = kind.partition("default ")
+        kind = re.sub(r"Annotated\[(\w+), (?:[^\[\]]|\[[^\[\]]*\])*\]", r"\1", kind)  # without its checks
         rows.append((code(name), code(kind.strip(", ")), code(default), cell(meaning)))
     return table(("parameter", "type", "default", "meaning"), rows)
 
@@ -294,16 +297,16 @@ def settings_page() -> str:
     """Write the page of settings and errors."""
     meanings, rows = comments_beside(Settings), []
     for name, field in Settings.model_fields.items():
-        variable = str(field.validation_alias.choices[0]) if hasattr(field.validation_alias, "choices") else ""
+        variables = [str(one) for one in getattr(field.validation_alias, "choices", []) if str(one).isupper()]
+        names = "<br>".join(map(code, [name, *(variables or [f"CITEREC_{name.upper()}"])]))
         default = "" if "SecretStr" in str(field.annotation) else plain(field.default)
-        variable = variable or f"CITEREC_{name.upper()}"
-        rows.append((code(name), code(variable), code(default), cell(meanings.get(name, ""))))
+        rows.append((names, code(default), cell(meanings.get(name, ""))))
     parts = [
         "A setting is an argument of `citerec.load`, a variable of the environment, or a line of a `.env` file. "
         "A preset sets several of them at once.",
         "## `Settings` {#Settings}",
         '```python\nciterec.load(k=5, llm="offline")  # or CITEREC_K=5 in the environment\n```',
-        table(("setting", "variable", "default", "meaning"), rows),
+        table(("setting and variable", "default", "meaning"), rows),
         "## Errors {#errors}\n\nEvery error that a user can meet says what is wrong and what to do.",
     ]
     errors = importlib.import_module("citerec.errors")

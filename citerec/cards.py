@@ -139,6 +139,8 @@ def _marks(recommendation: Recommendation) -> list[str]:
     r = recommendation
     return [f"yours: {one_line(r.yours)}"] * bool(r.yours) + ["foundational"] * r.foundational
 
+def _versions(r: Recommendation) -> str: return f"Also as {'; '.join(r.also)}" if r.also else ""
+
 def _sure(confidence: float | None) -> str:
     "A bar of blocks and the percentage, in the same number of columns for every confidence."
     if confidence is None: return _percent(None).rjust(_BLOCKS + 6)
@@ -163,7 +165,7 @@ _FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
 def _in_brief(r: Recommendation, width: int) -> list[str]:
     "What fits on few lines: title and confidence, facts, the reason, then a doubt, the quotation or sentence served."
     lines = _head(r, width)
-    facts = " · ".join(filter(None, [_facts(r, _FEW, _VENUE), *_marks(r)]))
+    facts = " · ".join(filter(None, [_facts(r, _FEW, _VENUE), *_marks(r), _versions(r)]))
     if width >= _WIDE: lines += _wrap(facts, width, lines=1)
     doubts = [line for flag in r.flags[:1] for line in _wrap(f"Note: {flag}", width, lines=1)]
     quoted = f"{r.text_kind.capitalize()}: “{r.supporting_snippet}”" if r.supporting_snippet else ""
@@ -176,7 +178,8 @@ def _in_brief(r: Recommendation, width: int) -> list[str]:
 def _in_full(r: Recommendation, width: int) -> list[str]:
     "Everything that is known."
     signals = ", ".join(f"{name} {value:.3g}" for name, value in r.signals.items())
-    parts = [_facts(r), f"Confidence: {' · '.join([_percent(r.confidence), *_marks(r)])}", r.justification,
+    parts = [_facts(r), _versions(r), f"Confidence: {' · '.join([_percent(r.confidence), *_marks(r)])}",
+             r.justification,
              f"From its {r.text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
              f"For your sentence: “{r.claim}”" if r.claim else "",
              f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "",
@@ -386,7 +389,8 @@ def card(recommendation: Recommendation,
     "Draw one recommendation."
     r, paper = recommendation, paper or as_paper(recommendation)
     claim = f"For your sentence “{_short(r.claim)}”" if r.claim else ""
-    parts = [_titled(r), _paragraph("facts", _facts(r, venue=_CLAIM)), _confidence(r.confidence),
+    parts = [_titled(r), _paragraph("facts", _facts(r, venue=_CLAIM)),
+             _paragraph("also", _short(_versions(r), _LONG)), _confidence(r.confidence),
              _paragraph("claim", claim), _paragraph("reason", _short(r.justification, _LONG)), _quotation(r),
              _abstract(abstract, r.supporting_snippet, r.text_kind), _why(r),
              _cite(paper, key or citation_key(paper)), acts]

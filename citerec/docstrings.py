@@ -37,11 +37,12 @@ def _type(annotation: Any) -> str:
 def _entry(name: str, kind: str, meaning: str | None, default: Any = inspect.Parameter.empty) -> str:
     "What a docstring says of one parameter; \"\" where there is nothing to say."
     known = [kind] if kind else []
-    if default is not inspect.Parameter.empty: known.append(f"default {default!r}")
+    shown = default.__name__ if inspect.isfunction(default) else repr(default)  # no address in memory
+    if default is not inspect.Parameter.empty: known.append(f"default {shown}")
     return f"{name} : {', '.join(known)}\n    {meaning or ''}".rstrip() if meaning or known else ""
 
 def _append(named: Any, entries: Sequence[str], returned: str = "") -> None:
-    "Append parameters and the result to a docstring, where that was not yet done."
+    "Append parameters and result to a docstring that does not have them yet."
     parts = [named.__doc__ or ""]
     if any(entries): parts.append("\n".join(["Parameters", "----------", *filter(None, entries)]))
     if returned: parts.append(f"Returns\n-------\n{returned}")
@@ -81,8 +82,8 @@ def _document_function(function: Any) -> None:
 # %% ../nbs/02a_docstrings.ipynb #g02
 _KINDS = {type(None): "nothing", str: "a text", bool: "true or false", int: "a number", float: "a number",
           bytes: "bytes", list: "a list", tuple: "a list", dict: "a dictionary"}
-_LARGE = 10**9  # numbers beyond are not written out
-_SHOWN = 60  # characters of a text that an error shows
+_LARGE = 10**9  # larger numbers are not written out
+_SHOWN = 60  # most characters of a text that an error shows
 
 def kind_of(value: Any) -> str:
     "The kind of a value in words."
@@ -168,12 +169,12 @@ def _wrong_call(name: str, function: Any, args: Sequence[Any], named: Mapping[st
     return None
 
 # %% ../nbs/02a_docstrings.ipynb #g08
-_RAW = (TypeError, AttributeError, ValueError)  # what a wrong argument leads to, somewhere
+_RAW = (TypeError, AttributeError, ValueError)  # what Python raises where a wrong argument is used
 
 def checked(function: Any,
-            name: str = "",  # by which an error calls it; "": its own
+            name: str = "",  # by which errors call the function; "": its own
             ) -> Any:  # the same function; a call with wrong arguments raises `InputError`
-    "Say in words what is wrong with a call that fails."
+    "Wrap a function, so that the error of a wrong call says in words what is wrong."
     if getattr(function, "citerec_checked", False): return function
     shown = name or f"{function.__name__}()"
     if inspect.iscoroutinefunction(function):
@@ -191,7 +192,7 @@ def checked(function: Any,
 
 # %% ../nbs/02a_docstrings.ipynb #g11
 def _checked_record(kind: type[BaseModel], problem: str, fix: str) -> None:
-    "Let the making of a record say in words what is wrong."
+    "Let the constructor of a record say in words what is wrong."
     begin = kind.__init__
     if getattr(begin, "citerec_checked", False): return
     @wraps(begin)
@@ -217,9 +218,9 @@ def _document_methods(named: type) -> None:
         around = type(raw) if isinstance(raw, classmethod | staticmethod) else lambda function: function
         setattr(named, name, around(checked(method)))
 
-def documented(named: T,  # a function, or a class, whose public methods are meant as well
-               ) -> T:  # the same class; a function that does the same
-    "Append what parameters mean to docstrings, show every parameter, and let wrong calls say what is wrong."
+def documented(named: T,  # a function, or a class with its public methods
+               ) -> T:  # the class itself, or a function that does the same
+    "Append the meaning of parameters to docstrings, show every parameter, and let errors explain wrong calls."
     if not inspect.isclass(named):
         _document_function(named)
         return checked(named)

@@ -63,7 +63,7 @@ def _nth(place: float) -> str:
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n:,}{ending}"
 
-_KIND_OF = {Relation.context: "citing sentences", Relation.draft: "your references"}  # the other paths: citations
+_KIND_OF = {Relation.context: "citing sentences", Relation.draft: "your references"}  # all other paths: citations
 
 def _seen(r: Recommendation, candidates: int) -> dict[str, str]:
     "What the kinds of signals have seen of a paper."
@@ -85,7 +85,7 @@ class Share:
     "What one kind of signal does for a paper."
     kind: str  # one of `KINDS`
     share: float  # of the score, -1 to 1; below 0 it speaks against the paper; the sizes of all shares add up to 1
-    words: str  # what was seen; "" where there is nothing to tell
+    words: str  # what was seen; "" where there is nothing to say
 
     @property
     def percent(self) -> str: return f"{'−' if self.share < 0 else '+'}{abs(100 * self.share):.0f} %"

@@ -72,12 +72,14 @@ def add_commands(commands: Commands,  # what `add_subparsers` gives
     for describe in _COMMANDS: describe(commands)
 
 # %% ../nbs/98a_optimising_commands.ipynb #c007
+_NO_LIMIT = 86_400.0  # seconds; a ranking that a busy machine cut short would be another one the next time
+
 def _ranked_by(corpus: "Corpus") -> Callable[[str], list[str]]:
     "What ranks papers for a passage, without a language model."
     from citerec.evaluation.systems import DEPTH, PipelineSystem
     from citerec.schema import SearchFilter
     from citerec.settings import load_settings
-    system = PipelineSystem(corpus, load_settings("offline"))
+    system = PipelineSystem(corpus, load_settings("offline", agent_timeout=_NO_LIMIT))
     return lambda text: [paper_id for paper_id, _ in system(text, SearchFilter(), DEPTH)]
 
 def examples_of(corpus: "Corpus",

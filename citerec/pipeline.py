@@ -176,7 +176,7 @@ def _spent(state: PipelineState, agent: str) -> dict[str, Any]:
     calls = [c for c in state.metadata.get("llm", {}).get("calls", []) if c.get("agent") == agent]
     if not calls: return {"tokens": 0, "cost": 0.0}
     costs = [c.get("cost") for c in calls]
-    return {"tokens": sum((c.get("prompt_tokens") or 0) + (c.get("completion_tokens") or 0) for c in calls),
+    return {"tokens": sum((c.get("input_tokens") or 0) + (c.get("output_tokens") or 0) for c in calls),
             "cost": None if None in costs else sum(costs)}
 
 # %% ../nbs/60_pipeline.ipynb #c_words

@@ -335,6 +335,7 @@ class Recommendation(Record):
     claim_span: tuple[int, int] | None = None  # where that sentence begins and ends in the user's text, in characters
     yours: str = ""  # its citation key in the draft's own bibliography; "": it is not there, or there is no draft
     foundational: bool = False  # whether it is cited for many topics, so that it is set apart from papers on this one
+    also: tuple[str, ...] = ()  # other records of the same paper, in words: title, year and id
 
 # %% ../nbs/00_schema.ipynb #c032
 class AgentFailure(Record):

@@ -17,7 +17,7 @@ import numpy as np
 from .grounding import AIMS, listed, shared_topics
 from ..data.corpus import Corpus
 from ..data.lexical import stems
-from ..identity import YEARS_APART, unaccented
+from ..identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
 from ..ranking.signals import SIGNALS
 from ..schema import CitationIntent, Evidence, GroundedPaper, Paper, PipelineState, Recommendation
 from ..settings import Settings, load_settings
@@ -45,13 +45,30 @@ def title_stems(title: str,
     return tuple(next(iter(stems(w)), w) for w in words if w not in _SMALL)
 
 # %% ../../nbs/59_synthesis.ipynb #c005d
+_REORDERED = 4  # least words of a title that is recognised in another order, or without the name before its colon
+
+def _one_title(a: str, b: str) -> bool:
+    "Whether two titles can be those of one paper: the words reordered, or the name before a colon left out."
+    first, second = title_stems(a), title_stems(b)
+    if min(len(first), len(second)) < _REORDERED: return False
+    named = {title_stems(title.partition(": ")[2]) for title in (a, b)}
+    return sorted(first) == sorted(second) or bool(named & {first, second})
+
+def _one_group(a: Paper, b: Paper) -> bool:
+    "Whether two papers are known to have the same first author and at least half of the authors in common."
+    if not a.authors or not b.authors or surnames(a.authors[:1]) != surnames(b.authors[:1]): return False
+    first, second = surnames(a.authors), surnames(b.authors)
+    return 2 * len(first & second) >= min(len(first), len(second)) > 0
+
+# %% ../../nbs/59_synthesis.ipynb #c005e
 def look_alike(a: Paper,
                b: Paper,
                ) -> bool:
     "Whether two records are one paper in a list: similar titles, close years, the same first author if known."
     if plain_title(a.title) and plain_title(a.title) == plain_title(b.title): return True
-    if not a.title or title_stems(a.title) != title_stems(b.title): return False
-    if a.year and b.year and abs(a.year - b.year) > YEARS_APART: return False
+    if one_paper(facts_of(a), facts_of(b)): return True
+    if not a.title or (a.year and b.year and abs(a.year - b.year) > YEARS_APART): return False
+    if title_stems(a.title) != title_stems(b.title): return _one_title(a.title, b.title) and _one_group(a, b)
     first = [_folded(p.authors[0]).split()[-1:] for p in (a, b) if p.authors]
     return len(first) < 2 or first[0] == first[1]
 
@@ -78,10 +95,11 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
                   min_confidence: float = 0.0,  # least calibrated confidence
                   exclude_ids: Sequence[str] = (),  # papers never to show
                   records: Mapping[str, Paper] = {},  # id -> full record, as far as known
-                  ) -> tuple[list[GroundedPaper], dict[str, int]]:  # what is kept; how many were dropped, by reason
-    "Drop duplicates, excluded papers and those below the threshold."
+                  ) -> tuple[list[GroundedPaper], dict[str, list[str]], dict[str, int]]:
+    "What is kept; id -> ids of its other records, which are folded into it; and how many were dropped, by reason."
     kept: list[GroundedPaper] = []
-    papers: list[Paper] = []
+    papers: dict[str, Paper] = {}
+    folded: dict[str, list[str]] = {}
     dropped = {"duplicate": 0, "excluded": 0, "below threshold": 0}
     allowed = [c for c in composed(candidates) if c.paper.paper_id not in exclude_ids]
     dropped["excluded"] = len(candidates) - len(allowed)
@@ -92,12 +110,15 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
         brief = Paper(paper_id=known.paper_id, title=known.title or known.paper_id, year=known.year)
         paper = records.get(known.paper_id) or brief
         low = c.confidence is not None and c.confidence < min_confidence
-        if any(look_alike(paper, other) for other in papers): dropped["duplicate"] += 1
+        same = next((id for id, other in papers.items() if look_alike(paper, other)), None)
+        if same:
+            folded.setdefault(same, []).append(known.paper_id)
+            dropped["duplicate"] += 1
         elif low and not (none_reaches and len(kept) < _CLOSEST): dropped["below threshold"] += 1
         else:
             kept.append(c)
-            papers.append(paper)
-    return kept, dropped
+            papers[known.paper_id] = paper
+    return kept, folded, dropped
 
 # %% ../../nbs/59_synthesis.ipynb #c008g
 _NAMED = .5  # a text names a paper if it has at least this share of its title or name
@@ -259,6 +280,10 @@ def claim_in(state: PipelineState,
     return " ".join(state.user_text[start:end].split()), (start, end)
 
 # %% ../../nbs/59_synthesis.ipynb #c013r
+def _called(paper: Paper) -> str:
+    "A record in words."
+    return f"“{paper.title}” ({', '.join(str(part) for part in (paper.year, paper.venue, paper.paper_id) if part)})"
+
 def recommend(candidate: GroundedPaper,
               paper: Paper,  # its full record
               rank: int,  # from 1
@@ -266,6 +291,7 @@ def recommend(candidate: GroundedPaper,
               claim: str = "",  # the sentence of a longer text that it serves
               span: tuple[int, int] | None = None,  # where that sentence is
               foundational: bool = False,  # whether it is cited for many topics
+              also: Sequence[Paper] = (),  # its other records
               ) -> Recommendation:
     "Make a recommendation of a grounded candidate and its record."
     paths = candidate.paper.paths
@@ -277,7 +303,7 @@ def recommend(candidate: GroundedPaper,
         supporting_snippet=candidate.supporting_snippet, text_kind=paper.text_kind, confidence=candidate.confidence,
         citation_intent_match=candidate.intent_match or match, flags=candidate.flags, paths=paths,
         path="; ".join(map(str, paths)) or "found by its text alone", signals=candidate.paper.signals,
-        claim=claim, claim_span=span, foundational=foundational)
+        claim=claim, claim_span=span, foundational=foundational, also=tuple(map(_called, also)))
 
 # %% ../../nbs/59_synthesis.ipynb #c013h
 def _hubs(corpus: Corpus, ids: Sequence[str]) -> set[str]:
@@ -287,8 +313,8 @@ def _hubs(corpus: Corpus, ids: Sequence[str]) -> set[str]:
     return {id for id in ids if cited[corpus.row(id)] >= least}
 
 # %% ../../nbs/59_synthesis.ipynb #c013m
-def _listed(corpus: Corpus, state: PipelineState, kept: Sequence[GroundedPaper],
-            records: Mapping[str, Paper]) -> tuple[Recommendation, ...]:
+def _listed(corpus: Corpus, state: PipelineState, kept: Sequence[GroundedPaper], records: Mapping[str, Paper],
+            folded: Mapping[str, Sequence[str]]) -> tuple[Recommendation, ...]:
     "The recommendations, ordered and labelled."
     set_apart = foundational(kept, _hubs(corpus, [c.paper.paper_id for c in kept]))
     counts = corpus.columns.citation_counts
@@ -297,7 +323,8 @@ def _listed(corpus: Corpus, state: PipelineState, kept: Sequence[GroundedPaper],
         p, (claim, span) = records[c.paper.paper_id], claim_in(state, c.claim)
         often = bool(p.citation_count) and (counts < (p.citation_count or 0)).mean() >= _OFTEN_CITED
         match = intent_match(intent, p.title, p.abstract, often)
-        return recommend(c, p, rank, match, claim, span, p.paper_id in set_apart)
+        also = [records[id] for id in folded.get(p.paper_id, ())]
+        return recommend(c, p, rank, match, claim, span, p.paper_id in set_apart, also)
     return tuple(recommendation(rank, c) for rank, c in enumerate(set_back(kept, set_apart), 1))
 
 # %% ../../nbs/59_synthesis.ipynb #c013a
@@ -316,10 +343,10 @@ class SynthesisAgent:
         wanted = state.metadata.get("min_confidence")
         least = self.settings.min_confidence if wanted is None else float(wanted)
         records = {p.paper_id: p for p in self.corpus.papers([c.paper.paper_id for c in state.grounded_candidates])}
-        kept, dropped = worth_showing(state.grounded_candidates, least, state.filters.exclude_ids, records)
+        kept, folded, dropped = worth_showing(state.grounded_candidates, least, state.filters.exclude_ids, records)
         kept = kept[: state.k]
         metadata = {**state.metadata, "dropped": dropped, "min_confidence": least}
         if kept and is_thin(best_confidence(kept), is_far(state.evidence), least):
             keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
             metadata["coverage"] = coverage_notice(self.corpus, keywords)
-        return {"final_recommendations": _listed(self.corpus, state, kept, records), "metadata": metadata}
+        return {"final_recommendations": _listed(self.corpus, state, kept, records, folded), "metadata": metadata}

@@ -9,6 +9,7 @@ __all__ = ['Form', 'FORMS', 'IGNORANT', 'cited_as', 'Judge', 'sentences_in', 'Re
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
+from unicodedata import normalize
 
 from ..agents.grounding import _LINK, _NUMBER, _OF_REASONS, _ORDINARY, _TERM, _accusations, _known, _terms
 from ..cards import pages_of, writers_of
@@ -37,6 +38,15 @@ def _numbers(cited: str, most: int) -> list[int]:
     return list(dict.fromkeys(out))
 
 # %% ../../nbs/63a_checks.ipynb #b003
+_HOLE = "\ue000"  # stands where a citation was removed
+_LEAD = r"(?:as \w+ (?:in|by)|according to|see(?: also)?|cf\.)"
+_HOLES = re.compile(rf"(?<=[.!?])\s*\(\s*(?:{_LEAD}\s*)?{_HOLE}\s*\)\.|\s*\(\s*(?:{_LEAD}\s*)?{_HOLE}\s*\)"
+                    rf"|\b{_LEAD}\s*{_HOLE},?\s*|{_HOLE}", re.I)
+
+def _closed(text: str) -> str:
+    "A text without the holes of removed citations, and without the words that led to them."
+    return re.sub(r"\s+(?=[.,;:!?](?:\s|$))", "", _HOLES.sub("", text)).strip()
+
 def cited_as(text: str,  # by a model
              most: int,  # number of passages
              form: Form = "[n]",
@@ -48,9 +58,9 @@ def cited_as(text: str,  # by a model
         right.update(dict.fromkeys(n for n in numbers if 1 <= n <= most))
         wrong.update(dict.fromkeys(n for n in numbers if not 1 <= n <= most))
         space = " " if m[0][:1].isspace() else ""
-        return space + " ".join(FORMS[form].format(n) for n in numbers if 1 <= n <= most)
+        return space + (" ".join(FORMS[form].format(n) for n in numbers if 1 <= n <= most) or _HOLE)
     text = re.sub(rf"\s?(?:{_CITATION.pattern})", written, text, flags=re.I | re.X)
-    return re.sub(r"\s+(?=[.,;:!?](?:\s|$))", "", text).strip(), tuple(right), tuple(wrong)
+    return _closed(text), tuple(right), tuple(wrong)
 
 # %% ../../nbs/63a_checks.ipynb #g001
 _CONTENT = re.compile(r"[^\W\d_][\w'’-]+")
@@ -120,6 +130,7 @@ IGNORANT = re.compile(r"""(?:(?:however|unfortunately|but),?\ )?(?:
   |(?:i|we|it)\b.{0,30}?\b(?:do\ not\ know|don't\ know|cannot|can't|am\ not\ sure|not\ possible|unclear)\b
   |(?:there\ is\ )?(?:insufficient|not\ enough|no\ relevant)\ (?:information|evidence)\b)""", re.I | re.X)
 _LEAST, _LEAST_EACH, _WELL = .34, .2, .6  # least shares of words: in all cited passages, in each, in one found
+_VERBATIM, _PARTLY = .95, .75  # shares of words in the passage that has a sentence word for word, and in those cited
 _ENOUGH = 3  # content words that a sentence needs before a passage is looked for
 _SHOWN = 30  # characters of a word that a flag shows
 
@@ -134,9 +145,9 @@ def _quoted_words(words: Sequence[str]) -> str: return ", ".join(f"“{one_line(
 # %% ../../nbs/63a_checks.ipynb #g011
 def _named(text: str, numbers: Sequence[int], form: Form) -> str:
     "A sentence with these citations only; if it has none of them, they go before its full stop."
-    def kept(m: re.Match[str]) -> str: return m[0] if int(m[1]) in numbers else ""
+    def kept(m: re.Match[str]) -> str: return m[0] if int(m[1]) in numbers else _HOLE
     pattern = r"\s?" + re.escape(form).replace("n", r"(\d+)", 1) if form == "[n]" else r"\s?\(Source (\d+)\)"
-    text = re.sub(r"\s+(?=[.,;:!?](?:\s|$))", "", re.sub(pattern, kept, text))
+    text = _closed(re.sub(pattern, kept, text))
     missing = [n for n in numbers if FORMS[form].format(n) not in text]
     if not missing: return text
     end = re.search(r"[.!?:]*[\"”*]*$", text)
@@ -144,6 +155,14 @@ def _named(text: str, numbers: Sequence[int], form: Form) -> str:
     return text[:at] + "".join(f" {FORMS[form].format(n)}" for n in missing) + text[at:]
 
 # %% ../../nbs/63a_checks.ipynb #g012
+def _supporting(words: str, cited: Sequence[int], judge: Judge) -> list[int]:
+    "The cited passages that support a sentence; none where only another one has it word for word."
+    own = [n for n in cited if judge.support(words, (n,)) >= _LEAST_EACH]
+    share = judge.support(words, own) if own else 0
+    if share < _LEAST or judge.strange(words, own): return []
+    copied = share <= _PARTLY and any(judge.support(words, (n,)) >= _VERBATIM for n in judge.all)
+    return [] if copied else own
+
 def _judged(sentence: str, judge: Judge, form: Form) -> _Verdict:
     "Check a sentence of a model against the passages."
     text, right, wrong = cited_as(one_line(sentence), len(judge.all), form)
@@ -153,8 +172,7 @@ def _judged(sentence: str, judge: Judge, form: Form) -> _Verdict:
         return _Verdict("", "A sentence is left out: it has a link or markup, or gives instructions.")
     strange = judge.strange(words, judge.all)
     if IGNORANT.match(words) and not strange: return _Verdict(_named(text, right, form), admits=True)
-    own = [n for n in right if judge.support(words, (n,)) >= _LEAST_EACH]
-    if own and judge.support(words, own) >= _LEAST and not judge.strange(words, own):
+    if own := _supporting(words, right, judge):
         removed = [FORMS[form].format(n) for n in (*right, *wrong) if n not in own]
         return _Verdict(_named(text, own, form), f"Citations removed, because they do not support the sentence: "
                                                  f"{', '.join(removed[:5])}." if removed else "")
@@ -173,14 +191,16 @@ def _judged(sentence: str, judge: Judge, form: Form) -> _Verdict:
 _MARK = re.compile(r"\s*(?:(?P<point>[-*+•]\s+|\(?\d{1,2}[.)]\s+)|(?P<head>\#{1,6}\s*)|>\s*)")
 _SQUARE_OR_ROUND = re.compile(r"(?P<end>[.!?][\"”'’)*]*)\s*(?P<cited>(?:\s*(?:[\[【［][^\]】］\n]{1,80}[\]】］]"
                               r"|\((?:source|passage)s?\s[^()\n]{1,80}\)))+)", re.I)
-_OPEN = re.compile(r"[\[【［(][^\]】］)\n]{0,80}$")
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_FOOTNOTE = re.compile(rf"(?<=[.!?,;:])[{_RAISED}]+|[①-⑳]")
+_OPEN = re.compile(rf"[\[【［(][^\]】］)\n]{{0,80}}$|[{_RAISED}]+$")
 _SIGN = 4  # after so many characters it is clear whether a line begins with a list or heading mark
 _QUOTES = str.maketrans("*“”", "''" + "'")
 
 def sentences_in(line: str,  # by a model
                  ) -> list[str]:
     "The sentences of a line, each with the citations that follow it."
-    line = line.replace("\\[", "[").replace("\\]", "]")
+    line = _FOOTNOTE.sub(lambda m: f" [{normalize('NFKC', m[0])}]", line.replace("\\[", "[").replace("\\]", "]"))
     moved = _SQUARE_OR_ROUND.sub(lambda m: f" {m['cited'].strip()}{m['end']}", line)
     return [moved[a:b] for a, b in sentences(moved.translate(_QUOTES))]
 

@@ -139,7 +139,8 @@ def _without_negations(text: str) -> tuple[str, tuple[str, ...]]:
 
 # %% ../../nbs/63_filters.ipynb #c013o
 _ORDERS: tuple[tuple[Order, re.Pattern[str]], ...] = (
-    ("citations", said(r"\b(?:most[- ](?:highly[- ])?(?:cited|influential|important|popular|famous)|seminal|landmark"
+    ("citations", said(r"\b(?:top[- ]cited|most[- ](?:highly[- ])?(?:cited|influential|important|popular|famous)"
+                       r"|seminal|landmark"
                        r"|(?:sorted|ordered|ranked) by citations)\b")),
     ("newest", said(r"\b(?:newest(?: first)?|(?:most recent|latest) first|(?:sorted|ordered) by (?:date|year))\b")),
     ("oldest", said(r"\b(?:oldest(?: first)?|earliest|the first(?= (?:papers?|work|article)\b))\b")))

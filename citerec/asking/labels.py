@@ -213,7 +213,8 @@ _AWARDS = [said(pattern) for pattern in (
     rf"\b(?:the )?(?:best|outstanding|distinguished|test[ -]of[ -]time|exceptional)[\s-]+{_SORT}(?:papers?|article"
     rf"|demo|thesis|dissertation|resource)?\s*{_PRIZE}"
     rf"(?:[\s-]+{_PRIZE})*(?: {WORKS})?\b",
-    rf"\b(?:the )?(?:best|outstanding)[\s-]+{_SORT}paper\b|\b(?:the )?outstanding papers\b",
+    rf"\b(?:(?:won|winning|winners? of) )?(?:the )?(?:best|outstanding)[\s-]+{_SORT}paper\b"
+    r"|\b(?:the )?outstanding papers\b",
     rf"\b(?:award|prize)[ -]?winning\b|\baward(?:ed)?(?= {WORKS})|\baward winners?\b|\b(?:papers?|articles?) awards?\b"
     r"|\bprize winners?\b|\bthat were awarded\b"
     r"|\bhonou?rable mentions?\b|\btest[ -]of[ -]time\b|\bhas_awards?\s*[:=]\s*(?:true|yes)\b")]
@@ -254,8 +255,8 @@ _CITATIONS = [(said(pattern), plus) for pattern, plus in (
     (rf"{_HAVING}\b(?:an? )?citations?(?: counts?)?\s*(?:of |is |:\s*)?{_LEAST}\s*{_NUMBER}\b", 0),
     (rf"\bmin(?:imum)?[ _]citations?\s*[:=]?\s*{_NUMBER}\b", 0),
     (rf"{_HAVING}\b(?:an? )?citations?(?: counts?)?\s*(?:of |is |:\s*)?{_MORE}\s*{_NUMBER}\b", 1))]
-_HIGHLY = said(r"(?:\b(?:the|that are|which are) )?\b(?:(?:highly|very|heavily|widely|frequently|much|well|most(?:ly)?"
-               r"|often)[\s-]+(?:(?:highly|widely) )?cited"
+_HIGHLY = said(r"(?:\b(?:the|that are|which are) )?\b(?:(?:highly|very|heavily|widely|frequently|much|well|top"
+               r"|most(?:ly)?|often)[\s-]+(?:(?:highly|widely) )?cited"
                r"|with (?:many|lots of|a lot of) citations)\b")
 
 def _count(words: str) -> int:

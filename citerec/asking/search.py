@@ -116,6 +116,7 @@ def _allowed(corpus: Corpus, filters: SearchFilter) -> np.ndarray | None:  # boo
     known = corpus.columns.years > 0
     return known if mask is None else mask & known
 
+# %% ../../nbs/62_search.ipynb #s013n
 _ALL = .999  # a wording has a name if it has this share of the name's words
 
 def _named(corpus: Corpus, wording: str, mask: np.ndarray | None, depth: int) -> Listed:
@@ -126,6 +127,17 @@ def _named(corpus: Corpus, wording: str, mask: np.ndarray | None, depth: int) ->
     best = np.argsort(-counts, kind="stable")[:depth]
     return Listed(wording, "name", tuple(rows[best].tolist()), tuple((1 + counts[best]).tolist()))
 
+_LIKE_A_NAME = re.compile(r"\b(?=\w*[^\W\d_])[\w-]+(?:[A-Z]|\d)[\w-]*")  # a capital or a digit after the first letter
+_SURE = 2  # lists that a name counts for: a paper need not have a word of its own name
+
+def _called(corpus: Corpus, wording: str, filters: SearchFilter, mask: np.ndarray | None) -> list[Listed]:
+    "The papers that citing sentences call by the wording, or by one of its words that is written like a name."
+    names = dict.fromkeys([wording, *_LIKE_A_NAME.findall(wording)])
+    rows = dict.fromkeys(corpus.columns.rows(id for name in names for id in corpus.known_as(name, filters.exclude_ids)))
+    allowed = [row for row in rows if mask is None or mask[row]]
+    return [Listed(wording, "name", tuple(allowed), (1.0,) * len(allowed))] * _SURE
+
+# %% ../../nbs/62_search.ipynb #s013l
 def lists_of(corpus: Corpus,
              wordings: Sequence[str],
              filters: SearchFilter = SearchFilter(),
@@ -134,7 +146,7 @@ def lists_of(corpus: Corpus,
              ) -> tuple[list[Listed], np.ndarray | None]:  # and cosines of all papers with the first wording
     "Search each wording by meaning and by words, and the first by name; empty lists are left out."
     mask, near = _allowed(corpus, filters), None
-    out = [_named(corpus, wordings[0], mask, depth)]
+    out = [_named(corpus, wordings[0], mask, depth), *_called(corpus, wordings[0], filters, mask)]
     if meaning: near = similarities(corpus, corpus.embedder.embed_queries(wordings), filters)
     for i, wording in enumerate(wordings):
         if near is not None:

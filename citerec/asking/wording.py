@@ -114,7 +114,7 @@ _GREETINGS = r"""(?:(?:oh|well|and|so) )*(?:
 |can you hear me|i(?:'?m| am| feel) (?:so |very |really |feeling )?(?:bored|tired|sad|happy|hungry|lonely|sick|fine|ok
 |good|angry
 |depressed|sleepy|thirsty|in love|drunk|stressed)(?: .{0,25})?|i (?:love|hate|like|miss) (?:you|u|my \w+|pizza|cats
-|dogs)|help(?: me)?
+|dogs)|(?:(?:can|could|will|would) (?:you|anyone|someone) )?(?:please )?help(?: me| us)?(?: please| out)?
 )"""
 _SMALL_TALK = said(_GREETINGS.replace("\n", ""))
 
@@ -177,13 +177,14 @@ _ERRANDS = [said(pattern.replace("\n", "")) for pattern in (
     rf"""\b(?:book|reserve|order|buy|rent|sell|find|get|need|want|recommend|suggest) (?:me |us )?(?:an? |some |the
  |my |any |new )?(?:\w+ )?{_GOODS}\b""",
     rf"""\b(?:best|good|cheap|nearest|closest|top|nice|fancy) (?:\w+ )?{_GOODS}(?: (?:in|near|nearby|around|to|for|of
-|on|right|this|ever)\b.*|$)
+|on|right|this|ever|tonight|today)\b.*|$)
 |\bnear me\b|\b(?:flights?|hotels?|directions?|trains?) (?:to|from|in) \w+$|things to do in""",
     r"""\b(?:play|put on|turn (?:on|off|up|down)|stop|pause|set|open|close|call|remind|wake|switch (?:on|off)) (?:me 
 |my |the |an? |some )?(?:music
 |songs?|lights?|radio|tv|volume|alarm|timer|reminder|to \w+|up|window|door|netflix|spotify|youtube|mom|dad|jazz|heating
 |playlist)\b""",
-    r"""\bhow (?:do i|do you|to|can i|should i)\b[\w ']{0,15}\b(?:lose weight|tie a|fix (?:my|a|the)|repair (?:my|a)
+    r"""\bhow (?:do i|do you|to|can i|should i)\b[\w ']{0,15}\b(?:lose weight|tie a|fix (?:my|a|the)
+|(?:repair|reset|unlock|charge) (?:my|a)
 |make (?:money|friends|love)
 |get (?:rich|a girlfriend|a boyfriend|a visa|rid of|drunk|married|to the)|change a (?:tire|tyre|light)|knit|clean (?:my
 |a|the)|train (?:my|a) (?:dog

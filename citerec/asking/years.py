@@ -54,7 +54,7 @@ _MONTH = (r"(?:\b(?:january|february|march|april|may|june|july|august|september|
           r"|apr|jun|jul|aug|sept?|oct|nov|dec)"
           r"\.?,?\s+)?")
 _THE_YEAR = r"(?:the years? |years? |the )?"
-_FREE, _ENDS = r"(?<![\w./-])", r"(?![\w/]|-\w|\.\w)"  # a year is not part of a longer name or number
+_FREE, _ENDS = r"(?<![\w./-])", rf"(?!\w|/(?!{_YEAR}\b)|-\w|\.\w)"  # a year is not part of a longer name or number
 _A, _B = rf"(?P<a>{_YEAR}){_ENDS}", rf"(?P<b>{_YEAR}|\d\d(?!\d)){_ENDS}"
 _TO = r"(?:-|–|—|to|through|thru|till|until|up to|\.\.+|and until)"
 
@@ -76,7 +76,10 @@ _SPANS: list[_Form] = [(said(_PUBLISHED + pattern), read) for pattern, read in (
     (rf"(?:\b(?:in|during) )?{_THE_YEAR}(?:(?:period|range) )?\bbetween {_THE_YEAR}{_MONTH}(?P<a>{_YEAR})\s*(?:and"
      rf"|&)\s*{_THE_YEAR}{_MONTH}{_B}", _between),
     (rf"\byears?\s*[:=]?\s*(?P<a>{_YEAR})\s*(?:-|–|to|\.\.)\s*{_B}", _between),
-    (r"\b(?:(?:not|no|nothing) (?:older|earlier|before)(?: than)?|not before|(?:(?:in|from|on) )?(?:or|and) after)"
+    (rf"\b(?:prior|previous) to {_THE_YEAR}{_MONTH}{_A}", _before),
+    (rf"\bsubsequent to {_THE_YEAR}{_MONTH}{_A}", _after),
+    (rf"\b(?:(?:not|no|nothing)(?: {WORKS})? (?:older|earlier|before)(?: than)?"
+     r"|not before|(?:(?:in|from|on) )?(?:or|and) after)"
      rf" {_THE_YEAR}{_A}", _first),
     (r"(?:\b(?:(?:not|no|nothing) (?:newer|later|after)(?: than)?|not after|(?:in|from|on) or before|(?:up )?until"
      r"|(?:up )?till?|up to|up through|through|by"
@@ -90,7 +93,7 @@ _SPANS: list[_Form] = [(said(_PUBLISHED + pattern), read) for pattern, read in (
      r"|\s*(?:-|–|to)\s*(?:now|today|present|date)\b|\+|-(?=\s|$))", _first),
     (r"(?:\b(?:after|later than|newer than|more recent than|past|post|following|beyond|younger than)[\s-]+"
      rf"|(?<!=)>\s*){_THE_YEAR}{_MONTH}{_A}", _after),
-    (r"(?:\b(?:before|prior to|earlier than|older than|pre|preceding|predating|that predate)[\s-]+"
+    (r"(?:\b(?:before|earlier than|older than|pre|preceding|predating|that predate)[\s-]+"
      rf"|<\s*){_THE_YEAR}{_MONTH}{_A}", _before),
     (r"(?:\b(?:since|from|starting(?: (?:from|in|with|at))?|beginning(?: (?:in|from|with))?|as of|as from) (?:around "
      r"|about |the beginning of )?(?:the )?"
@@ -142,6 +145,8 @@ def _from_today(year: int) -> list[_Form]:
         return {"year_min": year - _ago(match), "year_max": year - _ago(match)}
     return [(said(_PUBLISHED + pattern), read) for pattern, read in (
         (rf"{_DURING}{_LAST} (?:couple of )?{_NUMBER} (?:years?|decades?|yrs?)\b", last_years),
+        (rf"\b(?:(?:not?|nothing) (?:older|earlier) than|at most(?= \S+ years? old)) {_NUMBER} years?(?: old| ago)?\b",
+         last_years),
         (rf"{_DURING}{_LAST} decade(?:['’]s)?\b", since(10)), (r"(?:\bin )?\b(?:this|the current) decade\b",
                                                                since(year % 10)),
         (r"\bsince last year\b", since(1)), (rf"{_DURING}{_LAST} (?:\w+ )?months\b|\b(?:in|over|during|within) the"
@@ -162,7 +167,7 @@ _ITEM = rf"{_FREE}{_YEAR}{_ENDS}"
 _EXACT = said(_PUBLISHED + r"(?:(?:\b(?:(?:back )?in|during|of|from|for|around|within|year|exactly)\b\s*[:=]?\s*"
                            r"|\byears?\s*[:=]\s*|=\s*)(?:the )?(?:years? )?)?"
               rf"{_MONTH}(?:\b(?:early|mid|late)[\s-]+)?\(?{_ITEM}(?:\s*(?:,\s*(?:and|or)|,|and|or|&"
-              rf"|/)?\s*{_ITEM})*\)?(?:['’]s)?")
+              rf"|/)?\s*(?<![\w.-]){_YEAR}{_ENDS})*\)?(?:['’]s)?")
 
 def spelled_out(text: str) -> str:
     "A text with its short years in full: '20 becomes 2020."

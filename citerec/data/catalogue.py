@@ -275,7 +275,7 @@ def _made_by(folder: str, recipe: dict[str, Any]) -> bool:
     return all(kept.get(name) == value for name, value in recipe.items())
 
 # %% ../../nbs/42_catalogue.ipynb #c018
-def build(folder: str | Path,  # where the corpus is to lie
+def build(folder: str | Path,  # folder of the corpus
           source: Any,  # a name of `SOURCES`, a folder with papers.jsonl, a list of these; a `Source`; `Paper`s
           settings: "Settings | None" = None,  # None: from the environment
           progress: bool = True,  # show progress bars

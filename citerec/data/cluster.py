@@ -10,25 +10,13 @@ import contextlib
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
 
-from .embedding import Embedder
+from .embedding import Embedder, embed_for_another
 from ..errors import CiterecError, InputError
-
-# %% ../../nbs/33a_cluster.ipynb #k005
-@lru_cache(maxsize=1)
-def _model(name: str, batch_size: int, device: str | None, sha256: str, trusted: bool) -> Embedder:
-    return Embedder(name, batch_size, device, sha256, trusted)
-
-def _embed_on_worker(model: tuple[Any, ...],  # arguments of `Embedder`
-                     texts: Sequence[str],
-                     ) -> np.ndarray:  # float32, shape (texts, dim)
-    "Embed texts with the model that this process keeps."
-    return _model(*model)._embedded(texts)
 
 # %% ../../nbs/33a_cluster.ipynb #k008
 _TASK = 64  # texts a worker gets at once
@@ -56,12 +44,10 @@ class ClusterEmbedder(Embedder):
                  progress: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         "The rows of each task and their vectors, in any order; raises `CiterecError` where the cluster is lost."
         from distributed import as_completed
-
-        from citerec.data.cluster import _embed_on_worker as task  # a worker imports it by this name
         model = (self.name, self.batch_size, self.device, self.sha256, self.trusted)
         with _lost_cluster(), tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
-            asked = {self.client.submit(task, model, [texts[i] for i in rows], pure=False, retries=_TRIES):
-                     rows for rows in tasks}
+            asked = {self.client.submit(embed_for_another, model, [texts[i] for i in rows], pure=False,
+                                        retries=_TRIES): rows for rows in tasks}
             for future in as_completed(list(asked)):
                 yield asked[future], future.result()
                 bar.update(len(asked[future]))
@@ -115,7 +101,7 @@ def embedding_on(engine: str | None,  # "dask", or the address of a scheduler: t
         yield embedder
         return
     if engine != "dask" and "://" not in engine:
-        raise InputError(f"There is no engine {engine!r}.", "Write dask, or the address of a scheduler: tcp://host:8786")
+        raise InputError(f"There is no engine {engine!r}.", "Write dask, or a scheduler's address: tcp://host:8786")
     with _client(engine) as client:
         if not (workers := len(client.scheduler_info()["workers"])):
             raise InputError(f"The scheduler {engine} has no workers.", "Start some with `dask worker`.")

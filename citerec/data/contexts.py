@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 from .embedding import Embedder, read_vectors, write_vectors
 from .lexical import LexicalIndex
+from .names import NameIndex
 from ..errors import CorpusError
 from ..files import REPAIR, made_once
 from ..text import MARKER, beside_marker, names_beside_marker
@@ -40,11 +42,13 @@ def different(contexts: Sequence[tuple[str, str, int, str]]) -> tuple[list[int],
 # %% ../../nbs/39_contexts.ipynb #c006a
 _PARTS = {"lexical": (without_markers, .5), "beside": (beside_marker, .2),
           "names": (names_beside_marker, 0)}  # index -> the part of a sentence that it reads, and BM25's parameter b
+_CALLED = "called"  # folder of the table of names
 
 def _build_words(folder: Path, texts: Sequence[str]) -> None:
-    "Build the three word indexes of citing sentences; an index that exists is kept."
+    "Build the three word indexes of citing sentences and the table of names; what exists is kept."
     for name, (part_of, b) in _PARTS.items():
         if not (folder / name).exists(): LexicalIndex.build(folder / name, [part_of(text) for text in texts], b=b)
+    if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, texts)
 
 # %% ../../nbs/39_contexts.ipynb #c006d
 def _pooled(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: int, best: bool) -> np.ndarray:
@@ -61,6 +65,7 @@ class _Sentences:
     lexical: LexicalIndex
     beside: LexicalIndex  # the words beside the markers
     names: LexicalIndex  # the names beside the markers
+    called: NameIndex | None  # what papers are called; None: a corpus that was built before there was this table
     citing: np.ndarray  # str, shape (contexts,): the document that each sentence is from
     cited: np.ndarray  # int, shape (contexts,), ascending: row of the paper it cites
     seen: np.ndarray  # bool, shape (contexts,): False where a sentence is hidden
@@ -79,9 +84,39 @@ class _Sentences:
         "Turn values of sentences into values of the papers that they cite."
         return _pooled(np.where(self.seen, values, 0), *self._papers, papers, best)
 
+# %% ../../nbs/39_contexts.ipynb #c007n
+_MOSTLY, _CLEARLY = 1 / 3, 2  # least share of a name's weight, and times the weight of the next paper, of what it means
+_UNKNOWN = 1.0  # weight of sentences that were not seen: a name that was used once or twice says little
+_LEAST = .1  # weight below which nothing is known of a name
+
+class _Names(_Sentences):
+    "What papers are called in citing sentences."
+    def named_in(self,
+                 text: str,
+                 papers: int,  # how many papers the corpus has
+                 ) -> tuple[np.ndarray, np.ndarray]:  # float32, shape (papers,): all votes, and the largest share
+        "How much the phrases of a text mean each paper; zeros where there is no table of names."
+        if self.called is None: return np.zeros(papers, dtype=np.float32), np.zeros(papers, dtype=np.float32)
+        shares, votes = self.called.shares(text, self.seen)
+        size = len(self.cited)
+        of_paper = sparse.csr_matrix((np.ones(size, dtype=np.float32), self.cited, np.arange(size + 1)), (size, papers))
+        by_paper = shares @ of_paper
+        best = by_paper.max(axis=0).toarray().ravel() if len(votes) else np.zeros(papers)
+        return (by_paper.T @ votes).astype(np.float32), best.astype(np.float32)
+
+    def known_as(self,
+                 name: str,  # of up to three words
+                 ) -> int | None:  # row of a paper; None: no paper stands out
+        "The paper that citing sentences call by a name."
+        if self.called is None: return None
+        said = np.bincount(self.cited, self.called.sentences(name) * self.seen)
+        second, first = np.sort([0, 0, *said])[-2:]
+        means = first >= max(_MOSTLY * (said.sum() + _UNKNOWN), _CLEARLY * second, _LEAST)
+        return int(said.argmax()) if means else None
+
 # %% ../../nbs/39_contexts.ipynb #c007b
 @dataclass(frozen=True)
-class ContextIndex(_Sentences):
+class ContextIndex(_Names):
     "The citing sentences of a corpus, in the order of the papers they cite."
     @classmethod
     def build(cls,
@@ -106,11 +141,12 @@ class ContextIndex(_Sentences):
         "Read the index of these sentences."
         first, same = different(contexts)
         lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
-        if not lexical.size == beside.size == names.size == len(contexts):
+        called = NameIndex(folder / _CALLED) if (folder / _CALLED).exists() else None
+        if {lexical.size, beside.size, names.size, called.size if called else lexical.size} != {len(contexts)}:
             raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
         vectors = read_vectors(folder / "vectors", [contexts[i][0] for i in first])[same]
         ids, citing, cited = (np.array([c[i] for c in contexts]) for i in range(3))
-        return cls(vectors, lexical, beside, names, citing, cited, np.ones(len(contexts), dtype=bool), ids)
+        return cls(vectors, lexical, beside, names, called, citing, cited, np.ones(len(contexts), dtype=bool), ids)
 
     def without(self,
                 document_ids: Iterable[str],

@@ -285,6 +285,14 @@ class _Lookup(_Texts):
         "Look papers up by any of their names; key and title only where nothing has that id."
         return self.store.find(name) or self.store.keyed(name) or _with_title(self, name)
 
+    def known_as(self,
+                 name: str,  # such as ResNet
+                 exclude_ids: Sequence[str] = (),  # documents whose sentences are not read
+                 ) -> list[str]:  # id of one paper; none where no paper stands out
+        "The paper that citing sentences call by a name."
+        row = self.context_index.without(exclude_ids).known_as(name) if self.context_index else None
+        return [] if row is None else [self.ids[row]]
+
 # %% ../../nbs/41_corpus.ipynb #l008
 class _Sentences(_Optional):
     "Citing sentences."

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PART', 'load_sentence_transformer', 'Embedder', 'write_vectors', 'read_vectors', 'ready_vectors',
-           'RememberingEmbedder']
+           'RememberingEmbedder', 'embed_for_another']
 
 # %% ../../nbs/33_embedding.ipynb #c003
 import contextlib
@@ -12,6 +12,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -318,3 +319,14 @@ class RememberingEmbedder(Embedder):
         new = iter(self._others.embed([t for t, place in zip(texts, places, strict=True) if place is None], progress))
         rows = [next(new) if place is None else self._parts[place[0]][place[1]] for place in places]
         return np.array(rows, dtype=np.float32).reshape(len(texts), -1)
+
+# %% ../../nbs/33_embedding.ipynb #w002
+@lru_cache(maxsize=1)
+def _kept_model(name: str, batch_size: int, device: str | None, sha256: str, trusted: bool) -> Embedder:
+    return Embedder(name, batch_size, device, sha256, trusted)
+
+def embed_for_another(model: tuple[Any, ...],  # arguments of `Embedder`
+                      texts: Sequence[str],
+                      ) -> np.ndarray:  # float32, shape (texts, dim)
+    "Embed texts with the model that this process keeps."
+    return _kept_model(*model)._embedded(texts)

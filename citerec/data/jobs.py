@@ -21,7 +21,7 @@ from ..errors import CiterecError
 # %% ../../nbs/42a_jobs.ipynb #j005
 _BARS = {"TQDM_BAR_FORMAT": "{desc}\t{n_fmt}\t{total_fmt}", "TQDM_MININTERVAL": "0.3"}  # interval in seconds
 
-def step_of(line: str,  # as a bar of the process is drawn
+def step_of(line: str,  # of what the process writes to its standard error
             ) -> tuple[str, str] | None:  # name of a step, and how far it is; None for any other line
     "Read one line of a progress bar."
     name, *numbers = line.strip().split("\t")
@@ -54,7 +54,7 @@ def _start() -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-P", "-m", "citerec.data.jobs"], env=os.environ | _BARS, text=True,
                             encoding="utf-8", errors="replace", stdin=pipe, stdout=pipe, stderr=pipe)
 
-def _no_change(job: "Job") -> None: "Tell nobody."
+def _no_change(job: "Job") -> None: "Do nothing."
 
 # %% ../../nbs/42a_jobs.ipynb #j010z
 class Job:
@@ -90,7 +90,7 @@ class Job:
         self._changed(self)
 
     def stop(self) -> None:
-        "End the work; the same task continues it."
+        "End the work; the same task continues it later."
         self.stopped = True
         self._process.terminate()
         self.wait()
@@ -101,7 +101,7 @@ class Job:
         return self
 
 # %% ../../nbs/42a_jobs.ipynb #j011
-def build_job(folder: str | Path,  # where the corpus is to lie
+def build_job(folder: str | Path,  # folder of the corpus
               source: str | list[str],  # names of `SOURCES`, or folders with papers.jsonl
               changed: Callable[[Job], Any] = _no_change,  # called with the job at each step and at the end
               **choices: Any,  # of `CHOICES`
@@ -109,7 +109,7 @@ def build_job(folder: str | Path,  # where the corpus is to lie
     "Start `citerec.build` in a process of its own."
     return Job({"folder": str(folder), "source": source, **choices}, changed)
 
-def update_job(folder: str | Path,  # a corpus that `build` made of sources by name
+def update_job(folder: str | Path,  # a corpus that `build` made from named sources
                changed: Callable[[Job], Any] = _no_change,  # called with the job at each step and at the end
                ) -> Job:
     "Start `citerec.update` in a process of its own."

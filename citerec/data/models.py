@@ -62,7 +62,7 @@ def _from_hub(name: str) -> Path:
     try: return Path(snapshot_download(name, allow_patterns=wanted))
     except Exception as e:
         raise ModelError(f"The model {name!r} is neither a local folder, nor installed, "
-                         f"nor to be had from the hub ({type(e).__name__}).",
+                         f"nor available from the hub ({type(e).__name__}).",
                          "Check the name and the network, or give the folder of a downloaded model.") from None
 
 # %% ../../nbs/31_models.ipynb #c005f

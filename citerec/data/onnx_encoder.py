@@ -14,21 +14,21 @@ import numpy as np
 
 # %% ../../nbs/32a_onnx_encoder.ipynb #c005
 _TOKENS = 512  # tokens of a text that are read: what BERT has positions for
-_TEXTS = 16  # texts a forward pass
+_TEXTS = 16  # texts in a forward pass
 # the model's name for an input -> the tokenizer's
 _FIELDS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 
 def _session(file: Path) -> Any:
     import onnxruntime
     options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads sleep: others need cores
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads sleep
     return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
 
 # %% ../../nbs/32a_onnx_encoder.ipynb #c004b
 class OnnxEncoder:
     "An encoder from `model.onnx` and `tokenizer.json`."
     def __init__(self,
-                 folder: Path,  # a model that `OnnxEncoder.reads`
+                 folder: Path,  # of a model that `OnnxEncoder.reads` accepts
                  pooling: str = "mean",  # "mean" of all tokens, or "cls", the first token
                  ):
         from tokenizers import Tokenizer
@@ -42,7 +42,7 @@ class OnnxEncoder:
     @staticmethod
     def reads(folder: Path,  # a model's folder
               ) -> bool:
-        "Whether a model is one ONNX file with a tokenizer, and nothing else is to be loaded."
+        "Whether a model is one ONNX file with a tokenizer, without weights in another format."
         both = all((folder / name).is_file() for name in ("model.onnx", "tokenizer.json"))
         return both and not any(folder.glob("*.safetensors"))
 
@@ -57,7 +57,7 @@ class OnnxEncoder:
     def encode(self,
                texts: Sequence[str],
                ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
-        "Vectors of texts; the longer ones come first, so that rows of a batch are of like length."
+        "Vectors of texts; the longer ones come first, so that the texts of a batch have similar lengths."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         order = np.argsort([-len(text) for text in texts], kind="stable")
         for start in range(0, len(texts), _TEXTS):

@@ -348,7 +348,7 @@ class Loop(_Proposing):
 _ROUNDS = 200  # nodes that LangGraph may run: four a step
 
 def _begin(loop: Loop) -> LoopState:
-    "Where a run begins: anew, or where one with the same task was stopped."
+    "Where a run begins: at the start, or where one with the same task was stopped."
     folder, programs = loop.corpus.folder, {p.number: p for p in programs_of(loop.corpus)}
     open_runs = [run for run in runs_of(folder) if not run.finished and run.key == loop.key]
     if not open_runs:

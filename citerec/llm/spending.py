@@ -23,10 +23,10 @@ if TYPE_CHECKING: from pydantic import BaseModel
 
 # %% ../../nbs/51_spending.ipynb #c012
 class Price(NamedTuple):
-    "US dollars a million tokens."
-    input: float
-    output: float
-    known: bool = True
+    "US dollars for a million tokens."
+    input: float  # tokens that the model reads
+    output: float  # tokens that it writes
+    known: bool = True  # False: the price is assumed
 
 PRICES_OF = "2025-06-03"  # the day on which OpenAI's list was read
 PRICES: dict[str, Price] = {
@@ -66,13 +66,13 @@ def cost_of(price: Price,
 class Prompt:
     "What a language model is asked."
     agent: str  # who asks
-    instructions: str  # what to do: ours
-    text: str  # what to read: others', made by `quoted`
+    instructions: str  # what to do; we wrote it
+    text: str  # what to read; others wrote it, and `quoted` made it
     form: "type[BaseModel] | None" = None  # what the answer must be; None: any text
     max_tokens: int = 500  # longest answer
     examples: tuple[tuple[str, str], ...] = ()  # earlier turns: what there was to read, and the answer wanted
     temperature: float = 0.0  # 0: the likeliest answer
-    attempt: int = 0  # of the same prompt: each is asked once more, and kept apart in the cache
+    attempt: int = 0  # number of the attempt: each is asked and cached on its own
 
 # %% ../../nbs/51_spending.ipynb #c015b
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Call:
     input_tokens: int = 0  # as the service reports them
     output_tokens: int = 0
     cost: float | None = 0.0  # US dollars; None: the price is unknown
-    estimated: bool = False  # the end of a request is unknown: the most it can have cost is counted
+    estimated: bool = False  # the cost is not known exactly: the most that it can be is counted
     cached: bool = False
     failure: str = ""  # kind of the error
 

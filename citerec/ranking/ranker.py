@@ -92,8 +92,8 @@ _MOST_LEAVES = 256  # of a tree; those that ship have 18 at most
 _NODES = {"split_feature": int, "threshold": float, "decision_type": int, "left_child": int, "right_child": int}
 _DECISIONS = {0, 2, 4, 6, 8, 10}  # LightGBM's codes for numerical splits, with their treatment of missing values
 
-def _checked_numbers(fields: Mapping[str, str]) -> tuple[dict[str, list[Any]], list[float]]:
-    "The numbers of a tree's inner nodes and of its leaves, each in its range."
+def _checked_numbers(fields: Mapping[str, str], names: Sequence[str]) -> tuple[dict[str, list[Any]], list[float]]:
+    "The numbers of a tree's inner nodes and of its leaves, each in its range; signals by their place in `NAMES`."
     leaves = int(fields["num_leaves"])
     if not 1 <= leaves <= _MOST_LEAVES: raise ValueError(f"a tree has {leaves} leaves")
     if (fields["num_cat"], fields["is_linear"]) != ("0", "0"): raise ValueError("a tree is of an unknown kind")
@@ -103,9 +103,9 @@ def _checked_numbers(fields: Mapping[str, str]) -> tuple[dict[str, list[Any]], l
         raise ValueError("a tree lacks numbers")
     if not all(abs(v) <= _LARGEST for v in values) or not all(map(math.isfinite, nodes["threshold"])):
         raise ValueError("a number is not finite")
-    if not set(nodes["split_feature"]) <= {*range(len(NAMES))}: raise ValueError("a tree asks for an unknown signal")
+    if not set(nodes["split_feature"]) <= {*range(len(names))}: raise ValueError("a tree asks for an unknown signal")
     if not set(nodes["decision_type"]) <= _DECISIONS: raise ValueError("a tree decides in an unknown way")
-    return nodes, values
+    return nodes | {"split_feature": [NAMES.index(names[i]) for i in nodes["split_feature"]]}, values
 
 # %% ../../nbs/47_ranker.ipynb #c020d6
 def _is_tree(left: Sequence[int], right: Sequence[int]) -> bool:
@@ -116,9 +116,9 @@ def _is_tree(left: Sequence[int], right: Sequence[int]) -> bool:
     return below and sorted(children) == [*range(-nodes - 1, 0), *range(1, nodes)]
 
 # %% ../../nbs/47_ranker.ipynb #c020d8
-def _checked_tree(block: str) -> list[str]:
+def _checked_tree(block: str, names: Sequence[str]) -> list[str]:
     "The lines of one tree, every number checked."
-    nodes, values = _checked_numbers(_fields(block))
+    nodes, values = _checked_numbers(_fields(block), names)
     if not _is_tree(nodes["left_child"], nodes["right_child"]): raise ValueError("a tree has no proper shape")
     lines = [f"{name}={' '.join(map(repr, numbers))}" for name, numbers in {**nodes, "leaf_value": values}.items()]
     return [f"num_leaves={len(values)}", "num_cat=0", *lines, "is_linear=0", "shrinkage=1"]
@@ -127,9 +127,15 @@ def _checked_tree(block: str) -> list[str]:
 _MOST_BYTES = 8_000_000  # of each file of a ranker; those that ship have 1.1 and 0.1 MB
 _MOST_TREES = 5000  # of a ranker; the one that ships has 800
 _HEAD = {  # the head of every ranker
-    "version": "v4", "num_class": "1", "num_tree_per_iteration": "1", "label_index": "0",
-    "max_feature_idx": str(len(NAMES) - 1), "objective": "lambdarank", "feature_names": " ".join(NAMES)}
+    "version": "v4", "num_class": "1", "num_tree_per_iteration": "1", "label_index": "0", "objective": "lambdarank"}
 _UNREAD = {"feature_infos", "tree_sizes"}  # also in the head, and not used here
+
+def _names(fields: dict[str, str]) -> list[str]:
+    "The signals that a ranker reads, taken out of its head; an older ranker lacks those that came later."
+    names, last = fields.pop("feature_names", "").split(" "), fields.pop("max_feature_idx", "")
+    if len({*names} & {*NAMES}) < len(names): raise ValueError("'feature_names' is not as expected")
+    if last != str(len(names) - 1): raise ValueError("'max_feature_idx' is not as expected")
+    return names
 
 def _parsed(model: bytes) -> list[list[str]]:
     "The lines of each tree of a model, checked."
@@ -137,11 +143,12 @@ def _parsed(model: bytes) -> list[list[str]]:
     text, _, _ = model.decode("ascii").partition("\nend of trees\n")
     head, *blocks = re.split(r"^Tree=\d+$", text, flags=re.MULTILINE)
     fields = _fields(head.removeprefix("tree\n"))
+    names = _names(fields)
     wrong = [name for name in {**_HEAD, **fields} if name not in _UNREAD and fields.get(name) != _HEAD.get(name)]
     if wrong: raise ValueError(f"{wrong[0][:40]!r} is not as expected")
     if not 1 <= len(blocks) <= _MOST_TREES or len(fields["tree_sizes"].split()) != len(blocks):
         raise ValueError(f"it has {len(blocks)} trees")
-    return [_checked_tree(block) for block in blocks]
+    return [_checked_tree(block, names) for block in blocks]
 
 # %% ../../nbs/47_ranker.ipynb #c020dd
 def checked_trees(model: bytes,  # LightGBM's text
@@ -150,8 +157,8 @@ def checked_trees(model: bytes,  # LightGBM's text
     try: trees = _parsed(model)
     except (KeyError, ValueError, OverflowError) as e:
         raise ModelError(f"The trees of the ranker cannot be used ({e}).", _REFIT) from None
-    lines = ["tree", *(f"{name}={value}" for name, value in _HEAD.items()),
-             f"feature_infos={' '.join(['none'] * len(NAMES))}", ""]
+    lines = ["tree", *(f"{name}={value}" for name, value in _HEAD.items()), f"max_feature_idx={len(NAMES) - 1}",
+             f"feature_names={' '.join(NAMES)}", f"feature_infos={' '.join(['none'] * len(NAMES))}", ""]
     for number, tree in enumerate(trees): lines += [f"Tree={number}", *tree, "", ""]
     return "\n".join([*lines, "end of trees", ""]).encode()
 
@@ -252,7 +259,7 @@ def _checked_ranker(folder: Path) -> tuple[RankerFile, bytes]:
         raise ModelError(f"There is no readable ranker in {folder} ({type(e).__name__}).", _REFIT) from None
     if hashlib.sha256(trees).hexdigest() != kept.sha256:
         raise ModelError(f"The trees in {folder} were altered.", _REFIT)
-    if kept.names != tuple(NAMES): raise ModelError(f"The ranker in {folder} was fitted on other signals.", _REFIT)
+    if not {*kept.names} <= {*NAMES}: raise ModelError(f"The ranker in {folder} was fitted on other signals.", _REFIT)
     return kept, trees
 
 # %% ../../nbs/47_ranker.ipynb #c020i4

@@ -24,6 +24,7 @@ from ..data.graph import Graph, push
 from ..data.lexical import stems
 from ..data.vectors import cosines, top_k
 from ..errors import CorpusError
+from .mentions import Mentions, authors_named, mentions, name_votes
 from ..schema import Evidence, MarkedText, QueryAnalysis, SearchFilter
 from ..text import clean
 
@@ -157,6 +158,7 @@ def _context_words(index: ContextIndex, queries: Queries, n: int) -> tuple[dict[
                "ctx_beside": index.by_paper(index.beside.shares(queries.beside), n),
                "ctx_names": index.by_paper(index.names.scores(queries.names), n),
                "ctx_count": np.log1p(index.by_paper(np.ones(len(index.cited)), n, best=False))}
+    if index.called: signals["ctx_called"], signals["ctx_called_best"] = index.named_in(queries.body, n)
     return signals, np.column_stack([index.by_paper(index.lexical.shares(v), n) for v in queries.variants])
 
 # %% ../../nbs/45_signals.ipynb #s017c
@@ -216,6 +218,7 @@ class Asked:
     sentences: dict[str, np.ndarray]  # the best citing sentence of each paper
     fused: tuple[int, ...]  # rows of the fused list, best first
     centroid: np.ndarray | None  # float32, shape (dim,): mean direction of the closest papers; None: unknown
+    mentions: Mentions = Mentions()  # people and names of the text
 
 # %% ../../nbs/45_signals.ipynb #s019b
 def _fused(orders: Sequence[np.ndarray], by_variant: np.ndarray, others: Sequence[int], allowed: np.ndarray, depth: int,
@@ -232,7 +235,7 @@ def _by_words(corpus: Corpus, queries: Queries) -> dict[str, np.ndarray]:
     return {"bm25": shares(queries.body), "bm25_head": shares(queries.head), "bm25_expanded": shares(queries.expanded),
             "bm25_topic": shares(queries.topic), "title_bm25": titles.lexical.shares(queries.body),
             "title_cover": titles.coverage(queries.body), "title_cover_near": titles.coverage(queries.near),
-            "name_cover": titles.names(queries.body)}
+            "name_cover": titles.names(queries.body), "name_beside": titles.names(queries.beside)}
 
 # %% ../../nbs/45_signals.ipynb #s019e
 _CLOSEST = 10  # leading papers of the fused list, whose mean direction is compared with each candidate
@@ -273,18 +276,20 @@ def ask(corpus: Corpus,
     whole["rrf"] = np.zeros(n, dtype=np.float32)
     whole["rrf"][list(fused)] = list(fused.values())
     centroid = _centroid(corpus, list(fused)[:_CLOSEST]) if meaning else None
-    return Asked(whole, context, by_variant, sentences, tuple(fused), centroid)
+    named = mentions(corpus, queries.body, queries.near) if words else Mentions()
+    return Asked(whole, context, by_variant, sentences, tuple(fused), centroid, named)
 
 _BY_WORDS = ("bm25", "bm25_head", "bm25_expanded", "bm25_topic")  # unknown where the lexical index has failed
 
 # %% ../../nbs/45_signals.ipynb #s022
 SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.values`
     "text": ("dense", "bm25", "bm25_head", "dense_near", "title_bm25", "title_cover", "title_cover_near", "name_cover",
-             "bm25_expanded", "bm25_topic", "centroid", "rrf"),
-    "context": ("ctx_best", "ctx_near", "ctx_bm25", "ctx_soft", "ctx_beside", "ctx_names", "ctx_count"),
+             "bm25_expanded", "bm25_topic", "centroid", "rrf", "name_beside", "authors_named"),
+    "context": ("ctx_best", "ctx_near", "ctx_bm25", "ctx_soft", "ctx_beside", "ctx_names", "ctx_count",
+                "ctx_called", "ctx_called_best"),
     "graph": ("vote50", "vote200", "vote_soft", "vote_soft_norm", "vote_bm25", "vote_head", "vote_year", "cocite",
               "cocite_norm", "walk", "walk_norm", "cocite2", "walk2", "refs2", "citing2", "citer_best", "citer_mean",
-              "in_degree_recent", "in_degree_log", "seed_references", "seed_citations"),
+              "in_degree_recent", "in_degree_log", "seed_references", "seed_citations", "name_votes"),
     "known": ("kn_cocite", "kn_cocite_norm", "kn_similar", "kn_near", "kn_cited", "kn_citing", "kn_mean", "kn_max",
               "kn_authors"),
     "prior": ("year", "length"),
@@ -344,6 +349,7 @@ def _filled(corpus: Corpus, asked: Asked, rows: np.ndarray, seen: View) -> dict[
     values = np.full((len(rows), len(SIGNALS)), np.nan, dtype=np.float32)
     for name, whole in (asked.whole | asked.context).items(): values[:, SIGNALS.index(name)] = whole[rows]
     if asked.centroid is not None: values[:, SIGNALS.index("centroid")] = corpus.cosines(asked.centroid, rows)
+    values[:, SIGNALS.index("authors_named")] = authors_named(corpus, asked.mentions.people, rows)
     years = corpus.columns.years[rows]
     values[:, SIGNALS.index("year")] = np.where(years > 0, years, np.nan)
     values[:, SIGNALS.index("length")] = np.log1p(corpus.lengths[rows] / _LETTERS)
@@ -505,6 +511,7 @@ def graph_signals(corpus: Corpus,
     signals |= {"cocite": first["cocite"], "walk": first["walk"], "in_degree_log": np.log1p(seen.in_degree)}
     second = spread(corpus, _second_seeds(asked, signals, seen.allowed), seen)
     signals |= {f"{name}2": values for name, values in second.items()}
+    signals["name_votes"] = name_votes(corpus, asked.mentions.papers, seen.voters)
     lift = np.sqrt(1 + seen.in_degree)  # a paper with many citations gets some weight from any seeds
     signals |= {f"{name}_norm": signals[name] / lift for name in ("vote50", "vote_soft", "cocite", "walk")}
     return signals | _citers(corpus, evidence, seen) | _counts(corpus, seeds, seen, year), by_variant
@@ -550,15 +557,16 @@ def _spread_out(flags: np.ndarray, known: np.ndarray) -> np.ndarray:
 _FORMS: dict[str, dict[str, str]] = {  # family -> signal -> its forms: value, share, rank
     "text": {"dense": "vr", "bm25": "vsr", "bm25_head": "vsr", "title_bm25": "sr", "title_cover": "vs",
              "name_cover": "v", "dense_near": "vr", "title_cover_near": "v", "centroid": "vsr", "rrf": "vsr",
-             "bm25_expanded": "sr", "bm25_topic": "vsr"},
+             "bm25_expanded": "sr", "bm25_topic": "vsr", "name_beside": "v", "authors_named": "v"},
     "claim": {"dense_claim": "vr", "bm25_claim": "vsr", "claim_rrf": "vsr"},
     "context": {"ctx_best": "vsr", "ctx_near": "vr", "ctx_bm25": "vsr", "ctx_soft": "vsr", "ctx_beside": "vsr",
-                "ctx_names": "vs", "ctx_count": "v", "ctx_claim": "vr", "ctx_words_claim": "vsr"},
+                "ctx_names": "vs", "ctx_count": "v", "ctx_claim": "vr", "ctx_words_claim": "vsr", "ctx_called": "vsr",
+                "ctx_called_best": "v"},
     "graph": {"vote50": "vsr", "vote200": "s", "vote_soft": "vsr", "vote_soft_norm": "s", "vote_bm25": "vs",
               "vote_head": "vs", "vote_year": "vs", "cocite": "vsr", "cocite_norm": "vs", "walk": "s",
               "walk_norm": "vs", "cocite2": "vsr", "walk2": "vsr", "refs2": "v", "citing2": "v", "citer_best": "v",
               "citer_mean": "vs", "in_degree_recent": "vs", "in_degree_log": "v", "seed_references": "v",
-              "seed_citations": "v", "vote_claim": "vsr"},
+              "seed_citations": "v", "vote_claim": "vsr", "name_votes": "v"},
     "known": {"kn_cocite": "vsr", "kn_cocite_norm": "sr", "kn_similar": "vsr", "kn_near": "vsr", "kn_cited": "v",
               "kn_citing": "v", "kn_mean": "vsr", "kn_max": "vsr", "kn_authors": "v"},
 }

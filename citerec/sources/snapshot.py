@@ -83,8 +83,8 @@ def _number_of(value: Any) -> int | None:
     return number if 0 <= number <= _LARGEST else None
 
 # %% ../../nbs/20a_snapshot.ipynb #g016
-_SHOWN = 20  # faults of a file that the report names
-_STEP = 10_000  # lines between two signs of life
+_SHOWN = 20  # most faults of a file that the report names
+_STEP = 10_000  # lines between two reports of progress
 
 def _numbers() -> array: return array("q")  # of eight bytes each
 
@@ -208,7 +208,7 @@ def _read_merges(files: Any, part: Part, step: Path) -> None:
         (folder / "about.json").write_bytes(orjson.dumps({"faults": faults[:_SHOWN], "counts": {}}))
 
 # %% ../../nbs/20a_snapshot.ipynb #g036
-_ROUNDS = 10  # a chain of so many doublings is followed to its end
+_ROUNDS = 10  # each round doubles the number of merges that are followed
 
 class _Moves:
     "What merged works are called now."

@@ -102,7 +102,7 @@ def open_snapshot(address: str,  # folder of the works, or the one above; a path
 _LONGEST = 1 << 26  # bytes of a line; a longer one is broken
 
 def lines_of(files: Any, part: Part) -> Iterator[bytes]:
-    "The lines of a file. Raises `EOFError`, `BadGzipFile` or `zlib.error` at a damage, `ServiceError` where it fails."
+    "The lines of a file. Raises `EOFError`, `BadGzipFile` or `zlib.error` if it is damaged, else `ServiceError`."
     if not part.size: raise EOFError("the file is empty")
     try:
         with files.open(part.path, "rb") as raw, gzip.open(raw) as unpacked:

@@ -151,7 +151,7 @@ def recommender_of(corpus: str | None,  # folder; None: as in the settings
 
 # %% ../../nbs/91_parts.ipynb #w018yy
 def reopen() -> None:
-    "Open every corpus anew when it is next needed, as after an update."
+    "Open every corpus again when it is next needed, as after an update."
     with _OPENING: _opened.cache_clear()
 
 def folder_of(written: str | Path | None,
