@@ -138,7 +138,7 @@ class _Asked(View):
         self.text, self.button = fields.text, fields.button
         self._opened: Library | None = None
         self.answer: Any = None  # the last one
-        super().__init__(fields.all(), [self.button])
+        super().__init__(fields.all(), [self.button, fields.source, fields.upload, fields.earlier, fields.rating])
 
     @property
     def library(self) -> "Library":
@@ -171,7 +171,7 @@ class _Answering(_Asked):
     def start(self) -> None:
         "Answer in a thread; nothing happens while an answer is at work."
         if self.button.disabled: return
-        self.button.disabled = True
+        for button in self._buttons: button.disabled = True
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -249,14 +249,16 @@ class AskView(_Answering):
     def _paper(self, paper: Any) -> widgets.HBox:
         "A line with the title of a paper, and a button that deletes it after a second click."
         def delete() -> None:
-            self.library.delete(paper.paper_id)
-            self.refresh()
+            def do() -> None:
+                self.library.delete(paper.paper_id)
+                self.refresh()
+            if not self.button.disabled: self.work(do)
         def confirm(asking: bool) -> None:
             for button, shown in ((first, not asking), (sure, asking), (keep, asking)):
                 button.layout.display = "" if shown else "none"
         title = one_line(paper.title)
         first = button_of("Delete", f"Delete {title}", lambda: confirm(True))
-        sure = button_of("Delete it", f"Delete {title} from the library", lambda: self.work(delete), "danger")
+        sure = button_of("Delete it", f"Delete {title} from the library", delete, "danger")
         keep = button_of("Keep it", f"Keep {title}", lambda: confirm(False))
         confirm(False)
         return widgets.HBox([first, sure, keep, widgets.HTML(escape(title))], layout={"flex_flow": "row wrap"})
