@@ -9,12 +9,14 @@ __all__ = ['learned_instructions', 'learned_demonstrations', 'state_of', 'Step',
 # %% ../../nbs/85_optimising.ipynb #c003
 import json
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from .. import __version__
@@ -126,6 +128,18 @@ class OptRun(Record):
     finished: bool = False
 
 # %% ../../nbs/85_optimising.ipynb #c009
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    "Hold what a corpus has learned, so that no two runs write versions with one number."
+    path = learned_folder(folder) / ".lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=0)
+    try: lock.acquire()
+    except Timeout:
+        raise InputError(f"Another process improves the prompts of {folder}.", "Wait until it is done.") from None
+    try: yield
+    finally: lock.release()
+
 def _write_json(record: Record, file: Any) -> None:
     file.write(json.dumps(record.model_dump(mode="json"), indent=1).encode())
 
@@ -415,14 +429,15 @@ def optimise(corpus: Corpus,  # its folder keeps what is learned
              ) -> OptRun:  # what was done, also where the budget ended
     "Improve the prompts of a corpus; stopped in the middle, the same call goes on. Raises `InputError`, `ModelError`."
     load_dspy()
-    loop = Loop(corpus, parts, llm, optimiser, module, steps, workers, say)
-    state = _begin(loop)
-    with untraced(): end = loop.graph().invoke(state, {"recursion_limit": _ROUNDS})
-    stopped = end.get("stopped", "")
-    loop.run = loop.run.model_copy(update={"stopped": stopped})
-    if not stopped: _judge_on_test(loop)
-    loop.run = loop.run.model_copy(update={"finished": not loop.run.stopped})
-    keep_run(corpus.folder, loop.run)
+    with _alone(corpus.folder):
+        loop = Loop(corpus, parts, llm, optimiser, module, steps, workers, say)
+        state = _begin(loop)
+        with untraced(): end = loop.graph().invoke(state, {"recursion_limit": _ROUNDS})
+        stopped = end.get("stopped", "")
+        loop.run = loop.run.model_copy(update={"stopped": stopped})
+        if not stopped: _judge_on_test(loop)
+        loop.run = loop.run.model_copy(update={"finished": not loop.run.stopped})
+        keep_run(corpus.folder, loop.run)
     done = f"done: version {loop.run.current or 'as shipped'} is in use"
     say(f"stopped: {loop.run.stopped}" if loop.run.stopped else done)
     return loop.run
