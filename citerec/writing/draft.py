@@ -122,7 +122,8 @@ def from_library(library: Bibliography,
     if all(entry.corpus_id for entry, _ in library.papers): return []
     share = _OWN_SHARE * min(1.0, len(library.papers) / _WHOLE)
     fitting = [s for s in library.support(text, _TRIED, previous) if s.entry.corpus_id is None
-               and s.entry.key not in passed_over and s.signals["meaning"] >= _NEAR and share * s.share >= _WORTH]
+               and s.entry.key not in passed_over and s.signals["meaning, sentence"] >= _NEAR
+               and share * s.share >= _WORTH]
     return [Recommendation(
         rank=n, paper_id=f"bib:{s.entry.key}"[:200], title=paper.title, authors=paper.authors, year=paper.year,
         venue=paper.venue, url=paper.url, confidence=share * s.share, yours=s.entry.key, justification=_FROM_YOURS,
