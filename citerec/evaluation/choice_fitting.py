@@ -62,7 +62,7 @@ def marker_lists(corpus: Corpus,
     questions = given([q for q in found if len(q.library) >= _FEWEST], known=False, within="library")
     return [q if i % _UNMARKED else q.model_copy(update={"text": clean(q.text)}) for i, q in enumerate(questions)]
 
-# %% ../../nbs/87a_choice_fitting.ipynb #h009
+# %% ../../nbs/87a_choice_fitting.ipynb #h011
 @dataclass(frozen=True)
 class ListTask:
     "A question with a list of papers, and which of them it cites."
@@ -81,7 +81,7 @@ class ListTask:
 def _fits(signals: np.ndarray) -> np.ndarray:
     return signals[:, [SIGNALS.index(f"{name}, sentence") for name in ("meaning", "title")]]
 
-# %% ../../nbs/87a_choice_fitting.ipynb #h010
+# %% ../../nbs/87a_choice_fitting.ipynb #h012
 def _ranked(corpus: Corpus) -> Callable[[EvalSample], np.ndarray]:
     "What gives the ranker's scores of the papers of a list."
     gathering, ranker = Gathering(corpus), load_ranker(corpus)
@@ -109,11 +109,11 @@ def list_tasks(corpus: Corpus,
         yield ListTask(kind, query, columns_of(signals, parts).astype(np.float32), _fits(signals), relevant,
                        scores(query) if scores else None)
 
-# %% ../../nbs/87a_choice_fitting.ipynb #h013
-COUNT = 250  # trees
-_DRAFTS = 2.0  # how much a list of a draft counts
+# %% ../../nbs/87a_choice_fitting.ipynb #h015
+COUNT = 500  # trees
+_DRAFTS = 4.0  # how much a list of a draft counts
 _PARAMETERS: dict[str, Any] = {  # of LightGBM
-    "objective": "lambdarank", "learning_rate": .06, "num_leaves": 12, "min_data_in_leaf": 40, "feature_fraction": .3,
+    "objective": "lambdarank", "learning_rate": .04, "num_leaves": 12, "min_data_in_leaf": 40, "feature_fraction": .3,
     "bagging_fraction": .7, "bagging_freq": 1, "lambda_l2": 10, "lambdarank_truncation_level": 10, "max_bin": 127,
     "use_missing": False, "num_threads": 1, "verbose": -1, "seed": 1, "deterministic": True, "force_row_wise": True}
 
@@ -134,7 +134,7 @@ def scored_by_others(tasks: Sequence[ListTask], count: int = COUNT) -> list[np.n
               for fold in sorted({task.fold for task in tasks})}
     return [standardised(models[task.fold](task.table)) for task in tasks]
 
-# %% ../../nbs/87a_choice_fitting.ipynb #h016
+# %% ../../nbs/87a_choice_fitting.ipynb #h018
 _SPREADS = np.geomspace(.2, 5, 80)  # that are tried
 _TAKEN_OUT = 3  # one of so many lists loses its cited papers, where confidence is fitted
 
@@ -158,8 +158,8 @@ def fit_confidence(tasks: Sequence[ListTask], scores: Sequence[np.ndarray]) -> t
     line = LogisticRegression(max_iter=2000, fit_intercept=False, C=1e3).fit(inputs, right)
     return tuple(line.coef_[0].tolist())
 
-# %% ../../nbs/87a_choice_fitting.ipynb #h019
-RANKER = 1.0  # weight of the ranker's score beside that of the trees
+# %% ../../nbs/87a_choice_fitting.ipynb #h021
+RANKER = 1.25  # weight of the ranker's score beside that of the trees
 
 def measured(task: ListTask, scores: np.ndarray) -> dict[str, float]:
     "Recall and reciprocal rank of a list in the order of scores."
@@ -182,7 +182,7 @@ def _report(tasks: Sequence[ListTask], scores: dict[str, Sequence[np.ndarray]]) 
             rows.append(row)
     return rows
 
-# %% ../../nbs/87a_choice_fitting.ipynb #h020
+# %% ../../nbs/87a_choice_fitting.ipynb #h022
 def _packed(trees: Trees) -> bytes:
     "Trees as the content of a file, the same on every machine."
     kinds = {"column": np.int16, "border": np.float64, "left": np.int8, "right": np.int8, "value": np.float32}
@@ -211,14 +211,14 @@ def fit_chooser(tasks: Sequence[ListTask],
         report=_report(tasks, {"ranker": of_ranker, "trees": alone, "both": both}))
     return file, content
 
-# %% ../../nbs/87a_choice_fitting.ipynb #h021
+# %% ../../nbs/87a_choice_fitting.ipynb #h023
 def save_chooser(folder: Path, file: ChooserFile, content: bytes) -> None:
     "Write both files of a chooser."
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / TREES, lambda f: f.write(content))
     write_atomically(folder / CHOOSER, lambda f: f.write((file.model_dump_json(indent=1) + "\n").encode()))
 
-# %% ../../nbs/87a_choice_fitting.ipynb #h024
+# %% ../../nbs/87a_choice_fitting.ipynb #h026
 def chooser_tasks(corpus: Corpus,
                   slots: Sequence[EvalSample],  # places of drafts, with `known` and `library`
                   progress: bool = True,

@@ -229,7 +229,8 @@ SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
 }
 
 # %% ../../nbs/82_systems.ipynb #s27
-PRINTS = ("corpus", "ranker", "chooser", "queries", "llm_base_url", "reranker")  # fields of a fingerprint that hold a hash
+# fields of a fingerprint that hold a hash
+PRINTS = ("corpus", "ranker", "chooser", "queries", "llm_base_url", "reranker")
 
 _SEARCH = ("max_text_chars", "retrieval_depth", "rrf_k")  # settings that change the answers of a system
 _GRAPH = (*_SEARCH, "expansion_seeds", "max_expansion")
