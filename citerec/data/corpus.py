@@ -53,6 +53,7 @@ from .charts import bars_html, columns_html, doubling
 from .contexts import ContextIndex, without_markers
 from .cluster import embedding_on
 from .embedding import Embedder, RememberingEmbedder, read_vectors, ready_vectors
+from .given import GivenNames, name_beside
 from .graph import Graph
 from .lexical import LexicalIndex, TitleIndex
 from .passages import ChunkIndex
@@ -203,7 +204,18 @@ class _Indexes(_Columns):
 
 # %% ../../nbs/41_corpus.ipynb #o013c
 class _Optional(_Indexes):
-    "The indexes of full texts and of citing sentences, which not every corpus has."
+    "The indexes of given names, full texts and citing sentences, which not every corpus has."
+    @_loaded_once
+    def given(self) -> GivenNames | None:  # None: a corpus that was built before there was this table, or it is damaged
+        "What papers call their own work."
+        if not (self.files / "given").exists(): return None
+        try:
+            with self._loading("given"): given = GivenNames(self.files / "given")
+            self._fits("given", given.size)
+            return given
+        except CorpusError as e: self._note(f"{e.problem} The answers do not rest on names that papers give.")
+        return None
+
     @_loaded_once
     def chunk_index(self) -> ChunkIndex | None:  # None: no full texts, or their index is damaged, which a note says
         "The index of passages."
@@ -255,6 +267,8 @@ def _with_title(corpus: _Optional, title: str) -> list[str]:
 # %% ../../nbs/41_corpus.ipynb #l006
 Brief = tuple[str, str, int | None, int, tuple[str, ...]]  # title, abstract, year, citation count, concepts
 
+_SURE_NAME = .95  # how sure a given name has to be, where no citing sentence tells
+
 class _Lookup(_Texts):
     "Papers by id, by row and by name."
     def row(self,
@@ -289,9 +303,20 @@ class _Lookup(_Texts):
                  name: str,  # such as ResNet
                  exclude_ids: Sequence[str] = (),  # documents whose sentences are not read
                  ) -> list[str]:  # id of one paper; none where no paper stands out
-        "The paper that citing sentences call by a name."
+        "The paper that citing sentences call by a name; else the only one that surely gives its own work this name."
         row = self.context_index.without(exclude_ids).known_as(name) if self.context_index else None
+        if row is None and self.given:
+            hidden = {*self.columns.rows(exclude_ids)}
+            own = [r for r, weight in self.given.papers(name).items() if weight >= _SURE_NAME and r not in hidden]
+            row = own[0] if len(own) == 1 else None
         return [] if row is None else [self.ids[row]]
+
+    def name_of(self,
+                paper: Paper,
+                ) -> str:  # "": none is known, or another paper has it as well
+        "A name of a paper that its title lacks, such as DPO."
+        name = name_beside(paper.title, paper.abstract)
+        return name if name and self.known_as(name) == [paper.paper_id] else ""
 
 # %% ../../nbs/41_corpus.ipynb #l008
 class _Sentences(_Optional):
@@ -657,6 +682,7 @@ def _load(corpus: _Opening, part: str) -> None:
         with contextlib.suppress(IndexHeld):  # by a process that reads it
             EmbeddedIndex(corpus.files / part, corpus.columns).close()
     elif part in ("lexical", "titles"): getattr(corpus, part)
+    elif part == "given" and (corpus.files / part).exists(): GivenNames(corpus.files / part)
     elif part == "graph.npz": assert corpus.graph
 
 # %% ../../nbs/41_corpus.ipynb #r003b
