@@ -145,8 +145,8 @@ def _make_qdrant(work: _Work) -> None:
 
 # %% ../../nbs/40_building.ipynb #a017
 PARTS: dict[str, Callable[[_Work], None]] = {  # name -> what makes it, in this order, and keeps what it finds whole
-    "vectors": _make_vectors, "lexical": _make_lexical, "titles": _make_titles, "given": _make_given, "chunks": _make_chunks,
-    "contexts": _make_contexts, "graph.npz": _make_graph, "qdrant": _make_qdrant}
+    "vectors": _make_vectors, "lexical": _make_lexical, "titles": _make_titles, "given": _make_given,
+    "chunks": _make_chunks, "contexts": _make_contexts, "graph.npz": _make_graph, "qdrant": _make_qdrant}
 _DATABASE = ("corpus.db", "corpus.db-wal", "corpus.db-shm", "corpus.db-journal")
 FILES = (*PARTS, "report.txt", *_DATABASE[::-1])  # what a build writes; the database, which marks a corpus, goes last
 RANKER = "ranker"  # folder of the ranker that was fitted to the corpus

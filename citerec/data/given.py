@@ -90,7 +90,8 @@ _LONGEST = 3  # words of a name
 
 def _names_of(text: str) -> set[str]:
     "The keys of all runs of words of a text that have capitals or are written like names."
-    words = [w if w[0].isupper() or w.isdigit() or re.fullmatch(_LIKE_A_NAME, w) else "" for w in _NAME.findall(text)]
+    def may_be(w: str) -> bool: return w[0].isupper() or w.isdigit() or bool(re.fullmatch(_LIKE_A_NAME, w))
+    words = [w if may_be(w) else "" for w in _NAME.findall(text)]
     runs = [words[i : j] for i in range(len(words)) for j in range(i + 1, min(i + _LONGEST, len(words)) + 1)]
     return {name_key("".join(run)) for run in runs
             if all(run) and not run[0].isdigit() and (len(run) > 1 or run[0].lower() not in STOPWORDS)}

@@ -434,13 +434,15 @@ _FAME_STEP, _FAME_STEPS = .25, 36  # width of a step of `in_degree_log`, and how
 def _against_fame() -> Tree:
     "A tree that takes from each paper the more, the more often it is cited."
     inner = range(_FAME_STEPS - 1)
-    nodes = {"split_feature": [NAMES.index("in_degree_log")] * len(inner),
-             "threshold": [_FAME_STEP * (i + .5) for i in inner], "decision_type": [2] * len(inner),
-             "split_gain": [0] * len(inner), "left_child": [-i - 1 for i in inner],
-             "right_child": [*inner[1:], -_FAME_STEPS]}
+    nodes: dict[str, list[int] | list[float]] = {
+        "split_feature": [NAMES.index("in_degree_log")] * len(inner),
+        "threshold": [_FAME_STEP * (i + .5) for i in inner], "decision_type": [2] * len(inner),
+        "split_gain": [0] * len(inner), "left_child": [-i - 1 for i in inner],
+        "right_child": [*inner[1:], -_FAME_STEPS]}
     values = [repr(-_FAME * _FAME_STEP * i) for i in range(_FAME_STEPS)]
-    return {"num_leaves": [str(_FAME_STEPS)], "num_cat": ["0"], **{name: [*map(str, of)] for name, of in nodes.items()},
-            "leaf_value": values, "is_linear": ["0"], "shrinkage": ["1"]}
+    written = {name: [str(n) for n in of] for name, of in nodes.items()}
+    return {"num_leaves": [str(_FAME_STEPS)], "num_cat": ["0"], **written, "leaf_value": values,
+            "is_linear": ["0"], "shrinkage": ["1"]}
 
 # %% ../../nbs/84_fitting.ipynb #k26t
 _TREE = re.compile(r"^Tree=\d+$", re.MULTILINE)
@@ -508,7 +510,7 @@ def ndcg(block: Block,
 
 # %% ../../nbs/84_fitting.ipynb #c017
 _CALIBRATED = 20  # leading candidates of each query that the calibration looks at: those that a user may see
-_OFF_TOPIC_WEIGHT = 3.0  # of a text that nothing fits, against one of a document that cites
+_OFF_TOPIC_WEIGHT = 6.0  # of a text that nothing fits, against one of a document that cites
 
 def calibration_rows(blocks: Sequence[Block],
                      scores: Sequence[np.ndarray],
