@@ -22,6 +22,7 @@ from ..data.lexical import stems
 from ..data.vectors import top_k
 from ..errors import CiterecError
 from ..llm.quoting import one_line, shortened
+from ..ranking.mentions import names_in
 from ..ranking.signals import fuse, remembered, similarities
 from ..schema import Order, Paper, ParsedQuery, Recommendation, SearchFilter
 from ..sources.references import Citable, citation_key, citation_keys
@@ -127,12 +128,11 @@ def _named(corpus: Corpus, wording: str, mask: np.ndarray | None, depth: int) ->
     best = np.argsort(-counts, kind="stable")[:depth]
     return Listed(wording, "name", tuple(rows[best].tolist()), tuple((1 + counts[best]).tolist()))
 
-_LIKE_A_NAME = re.compile(r"\b(?=\w*[^\W\d_])[\w-]+(?:[A-Z]|\d)[\w-]*")  # a capital or a digit after the first letter
 _SURE = 2  # lists that a name counts for: a paper need not have a word of its own name
 
 def _called(corpus: Corpus, wording: str, filters: SearchFilter, mask: np.ndarray | None) -> list[Listed]:
     "The papers that citing sentences call by the wording, or by one of its words that is written like a name."
-    names = dict.fromkeys([wording, *_LIKE_A_NAME.findall(wording)])
+    names = dict.fromkeys([wording, *names_in(wording)])
     rows = dict.fromkeys(corpus.columns.rows(id for name in names for id in corpus.known_as(name, filters.exclude_ids)))
     allowed = [row for row in rows if mask is None or mask[row]]
     return [Listed(wording, "name", tuple(allowed), (1.0,) * len(allowed))] * _SURE

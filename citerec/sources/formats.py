@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OTHERS', 'LITERAL', 'RIS_KINDS', 'RIS_FIELDS', 'CSL_KINDS', 'CSL_FIELDS', 'from_latex', 'to_latex', 'Name',
-           'name_parts', 'names_in', 'latex_name', 'Entry', 'bib_entries', 'ris_entries', 'csl_entries']
+           'name_parts', 'split_names', 'latex_name', 'Entry', 'bib_entries', 'ris_entries', 'csl_entries']
 
 # %% ../../nbs/14_formats.ipynb #c003
 import json
@@ -195,7 +195,7 @@ def _listed(text: str) -> list[str]:
     return parts
 
 # %% ../../nbs/14_formats.ipynb #e012s
-def names_in(text: str,  # a field of BibTeX, as `author` or `editor`
+def split_names(text: str,  # a field of BibTeX, as `author` or `editor`
              ) -> tuple[Name, ...]:  # "others" is a name here
     "The names in a list of names."
     listed = _split(f" {text} ", r"\s+(?i:and)(?=\s)")
@@ -276,7 +276,7 @@ def _bib_entry(name: str, line: int, entry: Any, strings: Mapping[str, str], not
     for one in entry.fields:
         value = _bare(one.value, strings) if one.enclosing == "no-enclosing" or note else str(one.value)
         if value.strip() and (own := _field_name(one.key)): raw.setdefault(own, value)
-    people = {role: names for role in _PEOPLE if (names := names_in(raw.get(role, "")))}
+    people = {role: names for role in _PEOPLE if (names := split_names(raw.get(role, "")))}
     fields = {k: _literal(v) if k in LITERAL else from_latex(v) for k, v in raw.items() if k != "author"}
     fields |= {role: " and ".join(map(str, names)) for role, names in people.items() if role != "author"}
     fields = {k: v for k, v in fields.items() if v}
