@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .records import is_others
+
 # %% ../../nbs/14_formats.ipynb #t007c
 _SYMBOLS = {"textasciicircum": "^", "textless": "<", "textgreater": ">", "textbar": "|", "slash": "/", "TeX": "TeX",
             "LaTeX": "LaTeX", "BibTeX": "BibTeX", "copyright": "©", "textunderscore": "_"}  # pylatexenc drops these
@@ -104,7 +106,6 @@ class Name:
 
 # %% ../../nbs/14_formats.ipynb #e007s
 OTHERS = Name("others")  # BibTeX's word for the authors that are not listed
-_OTHERS = re.compile(r"others|et\.? al\.?", re.IGNORECASE)
 _PARTICLES = frozenset("""van von der den de del della degli di da do dos das du des la le les lo ten ter te tot zu zum
 zur af av op het 't bin ibn""".split())
 _CAPITAL = frozenset("Van Von Vander De Del Della Di Da Dos Du La Le El Ter Ten St. Saint".split())  # of the family
@@ -149,7 +150,7 @@ def name_parts(text: str,  # "First von Last", "von Last, First", or a group
     parts = [" ".join(part.split()) for part in text.split(",")]
     parts = [part for part in parts if part]
     whole = ", ".join(parts)
-    if _OTHERS.fullmatch(whole): return OTHERS
+    if is_others(whole): return OTHERS
     if _GROUP.search(whole) and (len(parts) == 1 or re.match(r"(?i)inc\b|the\b", parts[1])): return Name(whole)
     if len(parts) > 1: return _last_first(parts)
     return _first_last(whole.split()) if " " in whole else Name(whole)
@@ -202,7 +203,7 @@ def split_names(text: str,  # a field of BibTeX, as `author` or `editor`
     if len(listed) == 1 and "," not in text.partition(";")[0] and not re.search(r"&\w+;", text):
         listed = _split(text, ";")
     names = [_one_name(one) for several in listed for one in _listed(several) if one.strip("{} ")]
-    return tuple(OTHERS if _OTHERS.fullmatch(str(n)) else n for n in names if str(n))
+    return tuple(OTHERS if is_others(str(n)) else n for n in names if str(n))
 
 # %% ../../nbs/14_formats.ipynb #e014
 def _part(text: str) -> str:
