@@ -317,6 +317,7 @@ class Recommendation(Record):
     year: int | None = None  # of publication; None: unknown
     venue: str | None = None  # conference or journal; None: unknown
     citation_count: int | None = None  # None: unknown
+    cited_by_count: int | None = None  # citations from papers of this corpus; None: unknown
     url: str | None = None  # a link to the paper; None: none is known
     doi: str | None = None  # without "https://doi.org/"; None: unknown
     arxiv_id: str | None = None  # without version; None: unknown

@@ -298,9 +298,9 @@ def recommend(candidate: GroundedPaper,
     paths = candidate.paper.paths
     return Recommendation(
         rank=rank, paper_id=paper.paper_id, title=paper.title, authors=paper.authors, year=paper.year,
-        venue=paper.venue, citation_count=paper.citation_count, url=paper.url, doi=paper.doi,
-        arxiv_id=paper.arxiv_id, bibkey=paper.bibkey,
-        bibtex=paper.bibtex, justification=candidate.justification,
+        venue=paper.venue, citation_count=paper.citation_count, cited_by_count=paper.cited_by_count,
+        url=paper.url, doi=paper.doi, arxiv_id=paper.arxiv_id, bibkey=paper.bibkey, bibtex=paper.bibtex,
+        justification=candidate.justification,
         supporting_snippet=candidate.supporting_snippet, text_kind=paper.text_kind, confidence=candidate.confidence,
         citation_intent_match=candidate.intent_match or match, flags=candidate.flags, paths=paths,
         path="; ".join(map(str, paths)) or "found by its text alone", signals=candidate.paper.signals,
