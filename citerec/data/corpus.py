@@ -57,7 +57,8 @@ from .given import GivenNames, name_beside
 from .graph import Graph
 from .lexical import LexicalIndex, TitleIndex
 from .passages import ChunkIndex
-from .qdrant import EmbeddedIndex, IndexHeld, ServerIndex
+from .qdrant import EmbeddedIndex, IndexHeld
+from .qdrant_server import Layout, ServerIndex
 from .store import REBUILD, Store
 from .vectors import ExactIndex, LabelColumns, PaperColumns, VectorIndex, cosines, top_k
 from ..errors import CiterecError, CorpusError
@@ -336,13 +337,15 @@ class _Sentences(_Optional):
 
 # %% ../../nbs/41_corpus.ipynb #s002
 _EXACT = "The exact index answers instead."
+_POINTS = 2  # form of the points on a server; another form needs another collection
 
 def _server_index(corpus: _Columns, url: str) -> ServerIndex:
-    "The index on a Qdrant server, in a collection of these records and this model; missing vectors are sent."
-    key = corpus.settings.qdrant_api_key
-    name = f"citerec-{hashlib.sha256(corpus.manifest['fingerprint'].encode()).hexdigest()[:16]}"
-    server = ServerIndex.connect(url, name, corpus.columns, key.get_secret_value() if key else None)
-    server.upload(corpus.vectors, sys.stderr.isatty())
+    "The index on a Qdrant server, in a collection of these records and this model; missing papers are sent."
+    key, layout = corpus.settings.qdrant_api_key, Layout.of(corpus.settings)
+    of_this = f"{_POINTS} {corpus.manifest['fingerprint']}"
+    name = f"citerec-{hashlib.sha256(of_this.encode()).hexdigest()[:16]}"
+    server = ServerIndex.connect(url, name, corpus.columns, key.get_secret_value() if key else None, layout)
+    server.upload(corpus.vectors, corpus.store.texts, sys.stderr.isatty())
     return server
 
 # %% ../../nbs/41_corpus.ipynb #s002b
@@ -379,6 +382,12 @@ class _Nearest(_Optional):
         index = original._index
         for note in original.notes: self._note(note)
         return index
+
+    @property
+    def server(self) -> ServerIndex | None:  # None: the corpus folder answers
+        "The server that answers searches by meaning and by words."
+        if not self.settings.qdrant_url: return None
+        return index if isinstance(index := self.index, ServerIndex) else None
 
     @property
     def answering(self) -> str:
@@ -441,6 +450,7 @@ class _TextSearch(_Search):
                        filters: SearchFilter = SearchFilter(),  # which papers may be found; an empty filter: all
                        ) -> tuple[np.ndarray, np.ndarray]:  # rows and BM25 scores, best first
         "The papers that share the most words with the text; rare words count more."
+        if self.server is not None: return self.server.words(text, k, filters)
         return self.lexical.search(text, k, self.columns.mask(filters))
 
 # %% ../../nbs/41_corpus.ipynb #d002
@@ -567,7 +577,7 @@ def _share(folder: Path, manifest: dict[str, Any], settings: Settings) -> Corpus
     key_of_server = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     written = (folder / "manifest.json").stat()  # another file after every build, update and repair
     key = (folder.resolve(), seal(manifest), written.st_ino, written.st_mtime_ns, settings.qdrant_url, key_of_server,
-           settings.embedding_model, settings.embedding_batch, settings.device)
+           Layout.of(settings), settings.embedding_model, settings.embedding_batch, settings.device)
     with _OPENED.lock:
         original = _OPENED.originals.get(key)
         if original is None: original = _OPENED.originals[key] = Corpus(folder, manifest, settings)
