@@ -66,7 +66,7 @@ def _written_by(corpus: Corpus, people: Sequence[str], rows: np.ndarray) -> dict
     "For each surname, which papers have it."
     if len(corpus) <= LARGE: return {name: np.isin(rows, _rows_by_surname(corpus).get(name, ())) for name in people}
     authors = corpus.store.authors_at(rows.tolist()) if people else {}
-    surnames = [{*map(_surname, authors[row])} for row in rows.tolist()] if people else []
+    surnames = [{*map(surname, authors[row])} for row in rows.tolist()] if people else []
     return {name: np.array([name in own for own in surnames], dtype=bool) for name in people}
 
 def authors_named(corpus: Corpus,
