@@ -125,7 +125,7 @@ class _Citing(View):
     def _again(self, done: str, button: str = "") -> None:
         "Read the draft again, and say above its places what was done."
         self.run("fill")
-        said = f'<p role="status" tabindex="-1">{escape(one_line(done))}</p>{button}'
+        said = f'<p role="status" tabindex="-1">{button} {escape(one_line(done))}</p>'
         self.actions.fill(_DONE, draw(said), focus=True)
 
     def _offer(self, told: Told) -> None:
