@@ -42,7 +42,8 @@ def _facts(recommendation: Recommendation, authors: int = _AUTHORS, venue: int |
     more = f" and {len(names) - authors:,} more" if len(names) > authors else ""
     if venue: where = textwrap.shorten(where, venue, placeholder=" …")
     shown = ", ".join(textwrap.shorten(name, _NAME, placeholder=" …") for name in names[:authors])
-    known = [shown + more, where, _cited(recommendation)]
+    name = f"known as {recommendation.known_as}" if recommendation.known_as else ""
+    known = [name, shown + more, where, _cited(recommendation)]
     return " · ".join(part for part in known if part)
 
 def _year(recommendation: Recommendation) -> str: return f" ({recommendation.year})" if recommendation.year else ""

@@ -337,6 +337,7 @@ class Recommendation(Record):
     yours: str = ""  # its citation key in the draft's own bibliography; "": it is not there, or there is no draft
     foundational: bool = False  # whether it is cited for many topics, so that it is set apart from papers on this one
     also: tuple[str, ...] = ()  # other records of the same paper, in words: title, year and id
+    known_as: str = ""  # a name of the paper that its title lacks, such as DPO
 
 # %% ../nbs/00_schema.ipynb #c032
 class AgentFailure(Record):
