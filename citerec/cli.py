@@ -129,8 +129,8 @@ def _update_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec update`."
     parser = commands.add_parser(
         "update", help="add to a corpus what is new",
-        description="Asks the sources of a corpus again and adds what is new. Stopped in the middle, the same command "
-                    "continues; the corpus can be used meanwhile.")
+        description="Asks the sources of a corpus again and adds what is new or changed. Stopped in the middle, the "
+                    "same command continues; the corpus can be used meanwhile.")
     parser.add_argument("folder", metavar="FOLDER", help="a corpus that `citerec build` made")
     engine_options(parser)
     parser.set_defaults(run=_update)

@@ -575,7 +575,7 @@ class Corpus(_Opening):
                settings: Settings | None = None,  # None: from the environment
                progress: bool = True,  # show progress bars
                ) -> "Corpus":  # opened, with what is new
-        "Add what is new in a source; may be killed and repeated at any moment, and no reader sees half of it."
+        "Add what is new or changed in a source; may be killed and repeated at any moment; no reader sees half of it."
         folder, settings = Path(folder), settings or load_settings()
         _update_in(folder, source, settings, progress)
         return cls.open(folder, settings)

@@ -70,6 +70,8 @@ def _command(draft: "Draft",
     command = f"citerec draft cite {shlex.quote(path)} {shlex.quote(where)} {shlex.quote(one.best.paper_id)}"
     return f"<p>In a terminal, <code>{escape(one_line(command))}</code> cites the first paper here.</p>"
 
+_DONE = "done"  # name of the place above all others, for what was done
+
 def _cite_here(at: str) -> str:
     "The button that shows what citing a paper changes, and room for the change."
     button = act_button("offer", "Cite here", "Show what changes if this paper is cited here", at=at)
@@ -85,7 +87,8 @@ def filled_html(draft: "Draft",
         said = f"<p>{escape(one_line(one.sentence.text))}</p>{_command(draft, path, one)}"
         return f"<h4>Line {one.line}</h4>{said}{cards or '<p>Nothing in this corpus fits.</p>'}"
     places = "".join(place(at, one) for at, one in enumerate(filled))
-    return f'<div class="citerec">{STYLE}{places or "<p>No citation is missing.</p>"}</div>'
+    shown = places or "<p>No citation is missing.</p>"
+    return f'<div class="citerec">{STYLE}<div data-slot="{_DONE}"></div>{shown}</div>'
 
 _REPORTS = {  # method of `Draft` -> label of its button, and what its report says
     "check": ("What is missing", "sentences without a citation, open places, keys without an entry"),
@@ -110,7 +113,6 @@ class _Citing(View):
 
     def run(self,
             report: str,  # check, fill or audit
-            done: str = "",  # what was changed before: HTML, escaped
             ) -> None:
         "Open the draft as it is now, and show a report."
         raise NotImplementedError
@@ -119,6 +121,12 @@ class _Citing(View):
         "Show in a card what comes of a press, or why it cannot be done."
         try: self.actions.fill(at, do())
         except Exception as e: self.actions.fill(at, error_html(sentence_of(e)))
+
+    def _again(self, done: str, button: str = "") -> None:
+        "Read the draft again, and say above its places what was done."
+        self.run("fill")
+        said = f'<p role="status" tabindex="-1">{button} {escape(one_line(done))}</p>'
+        self.actions.fill(_DONE, draw(said), focus=True)
 
     def _offer(self, told: Told) -> None:
         "Show what citing a paper at a place changes."
@@ -137,17 +145,14 @@ class _Citing(View):
         if at not in self.changes: return
         def written() -> str:
             files = ", ".join(path.name for path in self.changes.pop(at).apply())
-            self.run("fill", draw(f'<p role="status">Written: {escape(one_line(files))}. {_UNDO}</p>'))
+            self._again(f"Written: {files}.", _UNDO)
             return ""
         self._in_card(at, written)
 
     def _undo(self, _: Told) -> None:
         "Take the last change of the draft back."
         if not (draft := self.draft): return
-        def back() -> None:
-            said = escape(one_line(draft.undo()))
-            self.run("fill", draw(f'<p role="status">Taken back: {said}.</p>'))
-        self.work(back)
+        self.work(lambda: self._again(f"Taken back: {draft.undo()}."))
 
 # %% ../../nbs/94_write.ipynb #w004w
 class WriteView(_Citing):
@@ -170,12 +175,11 @@ class WriteView(_Citing):
 
     def run(self,
             report: str,  # check, fill or audit
-            done: str = "",  # what was changed before: HTML, escaped
             ) -> None:
         "Open the draft as it is now, and show a report."
-        self.work(lambda: self._report(report, done))
+        self.work(lambda: self._report(report))
 
-    def _report(self, name: str, done: str) -> None:
+    def _report(self, name: str) -> None:
         from citerec.writing.draft import Draft, audit_file
         path = self.text.value.strip()
         if not path: raise InputError("No draft is given.", "Write the path of its main file.")
@@ -186,7 +190,7 @@ class WriteView(_Citing):
         else:
             self.draft = Draft.open(file, rec)
             drawn = self.draft.check()._repr_html_() if name == "check" else self._filled(self.draft, path)
-        self.show(done + drawn, f"{name} {path}")
+        self.show(drawn, f"{name} {path}")
 
     def _filled(self, draft: "Draft", path: str) -> str:
         "What would fit, with buttons to cite it."
