@@ -739,7 +739,8 @@ def _hushed(verbose: bool = False) -> Iterator[None]:
 # %% ../nbs/99_cli.ipynb #c017a
 def _continues(args: argparse.Namespace) -> bool:
     "Whether a command that was stopped continues when it is given again."
-    return args.command in ("build", "update") or (args.command == "evaluate" and bool(args.run_file))
+    if args.command == "optimise": return args.view is None
+    return args.command in ("build", "update", "embed") or (args.command == "evaluate" and bool(args.run_file))
 
 def _say(line: str) -> None:
     "One line on the standard error."
