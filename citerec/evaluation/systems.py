@@ -67,6 +67,13 @@ def _rank_bm25(corpus: Corpus, settings: Settings) -> System:
     return search
 
 # %% ../../nbs/82_systems.ipynb #s09
+def _or_nothing(search: System) -> System:
+    "A system that gives nothing for a text that agent 1 refuses."
+    def answered(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
+        try: return search(text, filters, k)
+        except InputError: return []
+    return answered
+
 def _rrf(corpus: Corpus, settings: Settings) -> System:
     "Dense and lexical search, fused by rank."
     analyse, depth = QueryAgent(corpus, settings.max_text_chars), settings.retrieval_depth
@@ -75,7 +82,7 @@ def _rrf(corpus: Corpus, settings: Settings) -> System:
         rankings = [corpus.dense(query, depth, filters)[0], corpus.lexical_search(query, depth, filters)[0]]
         fused = fuse([rows.tolist() for rows in rankings], settings.rrf_k)
         return [(corpus.ids[row], score) for row, score in list(fused.items())[:k]]
-    return search
+    return _or_nothing(search)
 
 # %% ../../nbs/82_systems.ipynb #s10p
 _SEEDS = 10  # nearest papers whose neighbours in the graph are found
@@ -152,7 +159,7 @@ def _agents(corpus: Corpus, settings: Settings, cross_encoder: bool) -> System:
         scores = fused_scores(candidates, settings.rrf_k)
         if encoder and len(scores): _read_leading(encoder, state, scores, settings.rrf_k)
         return [(candidates[i].paper_id, float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
-    return search
+    return _or_nothing(search)
 
 # %% ../../nbs/82_systems.ipynb #s18
 class RankerSystem:
@@ -170,7 +177,8 @@ class RankerSystem:
         self._gathering = Gathering(corpus, settings)
 
     def __call__(self, text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
-        state = self._gathering(text, filters)
+        try: state = self._gathering(text, filters)
+        except InputError: return []
         assert state.evidence is not None
         evidence = without_families(state.evidence, self.without)
         scores = self.ranker.score(features(evidence, queries_in(state), year_of_draft(state.filters)))
