@@ -620,7 +620,7 @@ def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
     with working_in(folder):
         repaired = _repair_or_begin(source, folder, settings, progress)
         if repaired is not None: return repaired
-        with embedding_on(settings.engine, embedder) as working:
+        with embedding_on(settings.engine, embedder, progress) as working:
             manifest = build_files(source, folder, working, progress)
         write_manifest(folder, manifest | ({"recipe": recipe} if recipe else {}))
         for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
@@ -669,7 +669,7 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
     "Make the next update of a corpus; records that the build kept apart are not merged."
     with Corpus.open_alone(folder, settings): pass  # nothing is written into a folder that holds no corpus
     with working_in(folder), Corpus.open_alone(folder, settings) as old, \
-         embedding_on(settings.engine, old.embedder) as working:
+         embedding_on(settings.engine, old.embedder, progress) as working:
         files, embedder = next_update(folder), _remembering(old, working)
         assert embedder.sha256
         source.check()
