@@ -21,6 +21,7 @@ from ..llm.client import LLM, llm_report, llm_stopped
 from ..llm.prompts import Instructions, instructions_for
 from ..llm.quoting import gives_orders, quoted
 from ..llm.spending import Prompt
+from ..ranking.choosing import choose
 from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.known import known_paths
 from ..ranking.paths import wider_paths
@@ -213,15 +214,24 @@ def _places(scores: np.ndarray, logits: Sequence[float]) -> list[int]:
     both = scores[: len(told)] + _LOGIT * told / (np.std(logits) or 1)
     return [*np.argsort(-both, kind="stable").tolist(), *places[len(told) :]]
 
+# %% ../../nbs/57_reranking.ipynb #c029c
+def _judged(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
+            queries: Queries) -> tuple[np.ndarray, np.ndarray | None]:
+    "Scores and confidences of all candidates; those of a list that the filter names are compared with each other."
+    table = features(evidence, queries, year_of_draft(state.filters))
+    scores = ranker.score(table)
+    if state.filters.within_ids:
+        chosen = choose(corpus, state.user_text, evidence.rows, scores, state.filters.exclude_ids)
+        if chosen: return chosen
+    return scores, ranker.confidence(table, scores)
+
 # %% ../../nbs/57_reranking.ipynb #c029m
 def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
                read: Reader) -> tuple[list[RankedPaper], str]:
     "The best candidates of the evidence, and the reason if a wanted cross-encoder has not read them."
     queries = queries_in(state)
-    table = features(evidence, queries, year_of_draft(state.filters))
-    scores = ranker.score(table)
-    order = np.argsort(-scores, kind="stable")[:_KEPT]
-    confidence, claims = ranker.confidence(table, scores), served(evidence, queries)
+    scores, confidence = _judged(corpus, ranker, state, evidence, queries)
+    order, claims = np.argsort(-scores, kind="stable")[:_KEPT], served(evidence, queries)
     candidates = _with_paths(corpus, state, evidence, order)
     chosen, prepared = [claims[i] for i in order], state.prepared.claims if state.prepared else ()
     texts, leading = [queries.body if c is None else prepared[c] for c in chosen[:READ]], candidates[:READ]

@@ -30,6 +30,7 @@ from .benchmark import System
 from .profiles import Profiles
 from ..llm.prompts import instructions_for
 from ..pipeline import Pipeline
+from ..ranking.choosing import shipped_chooser
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, fuse, without_families, year_of_draft
@@ -280,7 +281,8 @@ SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
 }
 
 # %% ../../nbs/82_systems.ipynb #s27
-PRINTS = ("corpus", "ranker", "queries", "llm_base_url", "reranker")  # fields of a fingerprint that hold a hash
+# fields of a fingerprint that hold a hash
+PRINTS = ("corpus", "ranker", "chooser", "queries", "llm_base_url", "reranker")
 
 _SEARCH = ("max_text_chars", "retrieval_depth", "rrf_k")  # settings that change the answers of a system
 _GRAPH = (*_SEARCH, "expansion_seeds", "max_expansion")
@@ -305,6 +307,7 @@ def _fingerprint(name: str, system: System, corpus: Corpus, settings: Settings) 
         used = (*_PIPELINE, *(() if settings.llm in (None, "offline") else _ASKED))
     if isinstance(system, PipelineSystem | RankerSystem):
         fields["ranker"] = system.ranker.sha256 if system.ranker else None
+    if isinstance(system, PipelineSystem): fields["chooser"] = shipped_chooser().file.sha256
     if settings.pick and isinstance(system, PipelineSystem): used = (*used, "pick")
     if settings.llm not in (None, "offline") and isinstance(system, PipelineSystem):
         model = str(settings.llm_model)
