@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES', 'SIZES', 'SECTIONS', 'PLACES', 'UNKNOWN', 'Finite', 'Probability', 'GAPS',
            'NUMBERS', 'A_NEW_NAME', 'NO_REASON', 'REASONS', 'Place', 'places', 'document_starts', 'cue_counts',
-           'section_marks', 'names_in', 'new_names', 'place_columns', 'meanings', 'grams', 'gram_table', 'weighed',
+           'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams', 'gram_table', 'weighed',
            'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel', 'shipped_gaps', 'citation_need',
            'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'find_gaps']
 
@@ -224,7 +224,7 @@ _NOT_PROSE = re.compile(r"\$[^$]*\$|\[[A-Z]+\]")  # formulas and masks
 _PLAIN = re.compile(r"[A-Z][a-z]+")  # at the start of a sentence it need not be a name
 
 @cache
-def names_in(text: str,  # a sentence
+def proper_names(text: str,  # a sentence
              ) -> tuple[str, ...]:  # in order, without a plural's s
     "Names of methods, data sets, people and places in a sentence."
     found = _NAME.finditer(_NOT_PROSE.sub(" ", text))
@@ -237,7 +237,7 @@ def new_names(found: Sequence[Place],
     new, seen = [], set[str]()
     for row, (place, start) in enumerate(zip(found, document_starts(found), strict=True)):
         if row == start: seen = set()
-        new.append(tuple(name for name in dict.fromkeys(names_in(place.text)) if name not in seen))
+        new.append(tuple(name for name in dict.fromkeys(proper_names(place.text)) if name not in seen))
         seen |= {*new[-1]}
     return new
 
@@ -269,9 +269,9 @@ def place_columns(found: Sequence[Place],
     used, words = Counter[str](), set[str]()
     for row, (place, start, (before, after)) in enumerate(zip(found, starts, _runs(found), strict=True)):
         if row == start: used, words = Counter(), set()
-        names, own = names_in(place.text), set(_WORD.findall(place.text.lower()))
+        names, own = proper_names(place.text), set(_WORD.findall(place.text.lower()))
         used.update(names)
-        edges = [not place.previous, not place.next, len({*names} & {*names_in(place.previous)})]
+        edges = [not place.previous, not place.next, len({*names} & {*proper_names(place.previous)})]
         table[row, [0, -3, -2, -1]] = [len(names), *edges]
         if not alone and sizes[start] > 1:
             table[row, 1:-3] = [len(news[row]), min((used[n] for n in names), default=0), bool(news[row]),
