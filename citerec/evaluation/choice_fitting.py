@@ -41,7 +41,7 @@ from citerec.ranking.choosing import (
     signals_in,
     standardised,
 )
-from ..ranking.ranker import load_ranker
+from ..ranking.ranker import document_print, load_ranker
 from ..ranking.signals import features, year_of_draft
 from ..ranking.trees import Trees
 from ..schema import EvalSample
@@ -207,7 +207,7 @@ def fit_chooser(tasks: Sequence[ListTask],
     file = ChooserFile(
         sha256=hashlib.sha256(content).hexdigest(), columns=(*SIGNALS, *ABOUT), spread=apart, ranker=RANKER,
         spread_with=together, confidence=fit_confidence([tasks[i] for i in drafts], [final[i] for i in drafts]),
-        fitted_on={"documents": len({t.query.citing_id for t in tasks}), "lists": len(tasks)},
+        fitted_on=tuple(sorted({document_print(t.query.citing_id) for t in tasks})), lists=len(tasks),
         report=_report(tasks, {"ranker": of_ranker, "trees": alone, "both": both}))
     return file, content
 

@@ -205,6 +205,7 @@ class PipelineSystem:
         self._pipeline.agents |= {name: self._pipeline.fallbacks[name][0][1] for name in without}
         self.ranker = load_ranker(corpus)
         self.fitted_on = self.ranker.fitted_on if self.ranker else frozenset()
+        self.fitted_on_lists = frozenset(shipped_chooser().file.fitted_on)  # for queries with `within`
 
     def __call__(self, text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
         try: state = self._pipeline.run(PipelineState(user_text=text, filters=filters))

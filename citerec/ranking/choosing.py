@@ -27,6 +27,7 @@ from ..data.lexical import B, K1, stems
 from ..data.sample import shipped
 from ..errors import ModelError, explain
 from ..identity import surnames
+from .ranker import Print
 from .signals import remembered
 from .trees import Trees, checked
 from ..schema import Paper, Record
@@ -229,7 +230,8 @@ class ChooserFile(Record):
     ranker: Annotated[float, Field(ge=0, allow_inf_nan=False)]  # weight of the ranker's score, where there is one
     spread_with: Positive  # of scores with the ranker's
     confidence: Annotated[tuple[Finite, ...], Field(min_length=5, max_length=5)]  # weights, see `Chooser.confidence`
-    fitted_on: dict[str, int]  # documents, and lists
+    fitted_on: tuple[Print, ...]  # fingerprints of the citing documents learned from
+    lists: Annotated[int, Field(ge=1)]  # learned from
     report: list[dict[str, Any]]  # rows of the cross-validation
 
 # %% ../../nbs/49a_choosing.ipynb #w028

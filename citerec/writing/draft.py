@@ -260,8 +260,8 @@ class _Reading(_Opened):
         return place_at(self.manuscript, str(where))
 
 # %% ../../nbs/79_draft.ipynb #d16
-class _Advising(_Reading):
-    "What is missing in a draft, and what would fit."
+class _Recommending(_Reading):
+    "What is missing in a draft, and what would fit a place of it."
     def gaps(self,
              threshold: float | None = None,  # least probability, 0 to 1; None: the fitted one
              ) -> list[Gap]:
@@ -299,6 +299,9 @@ class _Advising(_Reading):
         try: return list(self.rec.recommend(text, k=min(100, k + _SPARE), **narrowed))
         except InputError: return ()  # the limits leave none of them
 
+# %% ../../nbs/79_draft.ipynb #d16f
+class _Advising(_Recommending):
+    "What would fit all places of a draft."
     def fill(self,
              k: int = 3,  # recommendations for each place
              gaps: bool = True,  # sentences that need a citation too, not only open slots
