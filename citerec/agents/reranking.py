@@ -204,7 +204,7 @@ def _with_paths(corpus: Corpus, state: PipelineState, evidence: Evidence, order:
             for c, more in zip(candidates, wider, strict=True)]
 
 # %% ../../nbs/57_reranking.ipynb #c029l
-_LOGIT = .13  # score that a logit is worth which lies one standard deviation above the mean of a text's logits
+_LOGIT = .15  # score that a logit is worth which lies one standard deviation above the mean of a text's logits
 
 def _places(scores: np.ndarray, logits: Sequence[float]) -> list[int]:
     "The order of ranked candidates after a cross-encoder has read the leading ones."
