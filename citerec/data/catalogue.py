@@ -314,7 +314,7 @@ def update(folder: str | Path,  # a corpus that `build` made of sources by name
            settings: "Settings | None" = None,  # None: from the environment
            progress: bool = True,  # show progress bars
            ) -> "Corpus":  # opened, with what is new
-    "Ask the sources of a corpus again, and add what is new. Stopped in the middle, the same call continues."
+    "Ask the sources of a corpus again, and add what is new or changed. Stopped in the middle, the same call continues."
     from citerec.data.building import PAGES
     from citerec.data.corpus import Corpus, next_update
     from citerec.errors import CorpusError

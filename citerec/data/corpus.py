@@ -52,13 +52,15 @@ from citerec.data.building import (
 from .charts import bars_html, columns_html, doubling
 from .contexts import ContextIndex, without_markers
 from .cluster import embedding_on
-from .embedding import Embedder, RememberingEmbedder, read_vectors, ready_vectors
+from .embedding import ByteVectors, Embedder, RememberingEmbedder, read_vectors, ready_vectors
+from .given import GivenNames, name_beside
 from .graph import Graph
 from .lexical import LexicalIndex, TitleIndex
+from .packed import LARGE
 from .passages import ChunkIndex
 from .qdrant import EmbeddedIndex, IndexHeld
 from .qdrant_server import Layout, ServerIndex
-from .store import REBUILD, Store
+from .store import REBUILD, RowsById, Store
 from .vectors import ExactIndex, LabelColumns, PaperColumns, VectorIndex, cosines, top_k
 from ..errors import CiterecError, CorpusError
 from ..files import REPAIR, Checksums, altered, checksums, made_once, reading, remove, sha256_of
@@ -107,6 +109,8 @@ def _same_model(name: str, settings: Settings) -> bool:
     return Path(name).is_dir() and Path(chosen).is_dir() and Path(name).resolve() == Path(chosen).resolve()
 
 # %% ../../nbs/41_corpus.ipynb #o007
+_COMPARED = 256 << 20  # bytes of a part up to which its checksums are compared when it is loaded; else the sizes are
+
 class _Files:
     "The folder of a corpus, opened: its manifest, its database and its embedding model."
     def __init__(self,
@@ -132,7 +136,9 @@ class _Files:
     def _loading(self, part: str) -> Iterator[None]:
         "Before a part is loaded, compare it with its checksums; raise `CorpusError` where it is not what was built."
         try:
-            for name, fault in altered(self.files, sums_of(part, self.checksums)).items():
+            sums = sums_of(part, self.checksums)
+            few = sum(size for size, *_ in sums.values()) <= _COMPARED
+            for name, fault in altered(self.files, sums, bytes_too=few).items():
                 raise CorpusError(f"{self.files / name} {fault}.", REBUILD if part == "corpus.db" else REPAIR)
             with reading(f"{self.files / part}"): yield
         except CorpusError:
@@ -153,7 +159,7 @@ def _was_updated(folder: Path, manifest: Mapping[str, Any]) -> bool:
 class _Columns(_Files):
     "Values of every paper, by row."
     @_loaded_once
-    def ids(self) -> list[str]:
+    def ids(self) -> Sequence[str]:
         "Paper ids by row."
         return self.store.ids()
 
@@ -162,7 +168,8 @@ class _Columns(_Files):
         "Years, citation counts, concepts and labels by row."
         store = self.store
         labels = LabelColumns(len(self.ids), store.authors, store.titles, store.venues, store.sparse)
-        return PaperColumns(self.ids, store.years(), store.citation_counts(), store.concepts(), labels)
+        rows = RowsById(store, self.ids) if len(self.ids) > LARGE else None
+        return PaperColumns(self.ids, store.years(), store.citation_counts(), store.concepts(), labels, rows)
 
     @_loaded_once
     def lengths(self) -> np.ndarray:  # int32, shape (papers,)
@@ -170,9 +177,10 @@ class _Columns(_Files):
         return self.store.lengths()
 
     @_loaded_once
-    def vectors(self) -> np.ndarray:  # float32, shape (papers, dim), rows of length 1
-        "The embedding of every paper."
-        with self._loading("vectors"): return read_vectors(self.files / "vectors", self.ids)
+    def vectors(self) -> np.ndarray | ByteVectors:  # float32, shape (papers, dim), rows of length 1
+        "The embedding of every paper; that of a large corpus stays on the disk."
+        folder, ids = self.files / "vectors", self.ids
+        with self._loading("vectors"): return ByteVectors.open(folder, len(ids)) or read_vectors(folder, ids)
 
 # %% ../../nbs/41_corpus.ipynb #o013
 class _Indexes(_Columns):
@@ -204,7 +212,18 @@ class _Indexes(_Columns):
 
 # %% ../../nbs/41_corpus.ipynb #o013c
 class _Optional(_Indexes):
-    "The indexes of full texts and of citing sentences, which not every corpus has."
+    "The indexes of given names, full texts and citing sentences, which not every corpus has."
+    @_loaded_once
+    def given(self) -> GivenNames | None:  # None: a corpus that was built before there was this table, or it is damaged
+        "What papers call their own work."
+        if not (self.files / "given").exists(): return None
+        try:
+            with self._loading("given"): given = GivenNames(self.files / "given")
+            self._fits("given", given.size)
+            return given
+        except CorpusError as e: self._note(f"{e.problem} The answers do not rest on names that papers give.")
+        return None
+
     @_loaded_once
     def chunk_index(self) -> ChunkIndex | None:  # None: no full texts, or their index is damaged, which a note says
         "The index of passages."
@@ -217,9 +236,11 @@ class _Optional(_Indexes):
     @_loaded_once
     def context_index(self) -> ContextIndex | None:  # None: no sentences, or their index is damaged, which a note says
         "The index of citing sentences."
-        if not (sentences := self.store.contexts_by_paper()): return None
+        if not self.store.has_contexts(): return None
         try:
-            with self._loading("contexts"): return ContextIndex.open(self.files / "contexts", sentences)
+            with self._loading("contexts"):
+                kept = ContextIndex.open_kept(self.files / "contexts")
+                return kept or ContextIndex.open(self.files / "contexts", self.store.contexts_by_paper())
         except CorpusError as e: self._note(f"{e.problem} The answers do not rest on citing sentences.")
         return None
 
@@ -256,6 +277,8 @@ def _with_title(corpus: _Optional, title: str) -> list[str]:
 # %% ../../nbs/41_corpus.ipynb #l006
 Brief = tuple[str, str, int | None, int, tuple[str, ...]]  # title, abstract, year, citation count, concepts
 
+_SURE_NAME = .95  # how sure a given name has to be, where no citing sentence tells
+
 class _Lookup(_Texts):
     "Papers by id, by row and by name."
     def row(self,
@@ -290,9 +313,20 @@ class _Lookup(_Texts):
                  name: str,  # such as ResNet
                  exclude_ids: Sequence[str] = (),  # documents whose sentences are not read
                  ) -> list[str]:  # id of one paper; none where no paper stands out
-        "The paper that citing sentences call by a name."
+        "The paper that citing sentences call by a name; else the only one that surely gives its own work this name."
         row = self.context_index.without(exclude_ids).known_as(name) if self.context_index else None
+        if row is None and self.given:
+            hidden = {*self.columns.rows(exclude_ids)}
+            own = [r for r, weight in self.given.papers(name).items() if weight >= _SURE_NAME and r not in hidden]
+            row = own[0] if len(own) == 1 else None
         return [] if row is None else [self.ids[row]]
+
+    def name_of(self,
+                paper: Paper,
+                ) -> str:  # "": none is known, or another paper has it as well
+        "A name of a paper that its title lacks, such as DPO."
+        name = name_beside(paper.title, paper.abstract)
+        return name if name and self.known_as(name) == [paper.paper_id] else ""
 
 # %% ../../nbs/41_corpus.ipynb #l008
 class _Sentences(_Optional):
@@ -541,7 +575,7 @@ class Corpus(_Opening):
                settings: Settings | None = None,  # None: from the environment
                progress: bool = True,  # show progress bars
                ) -> "Corpus":  # opened, with what is new
-        "Add what is new in a source; may be killed and repeated at any moment, and no reader sees half of it."
+        "Add what is new or changed in a source; may be killed and repeated at any moment; no reader sees half of it."
         folder, settings = Path(folder), settings or load_settings()
         _update_in(folder, source, settings, progress)
         return cls.open(folder, settings)
@@ -595,10 +629,11 @@ def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
 # %% ../../nbs/41_corpus.ipynb #c011
 def _remembering(corpus: Corpus, embedder: Embedder) -> RememberingEmbedder:
     "An embedder that takes the vectors of known texts from the corpus, and computes only the others."
+    own = read_vectors(corpus.files / "vectors", corpus.ids)  # not rounded, as those of a large corpus are
     sentences, passages = corpus.store.contexts_by_paper(), corpus.store.chunks()
     none = np.zeros((0, 1), dtype=np.float32)
     return RememberingEmbedder(embedder, [
-        (corpus.store.texts(separator=corpus.embedder.card.separator), corpus.vectors),
+        (corpus.store.texts(separator=corpus.embedder.card.separator), own),
         ([without_markers(s[3]) for s in sentences], corpus.context_index.vectors if corpus.context_index else none),
         ([p[2] for p in passages], corpus.chunk_index.vectors if corpus.chunk_index else none)])
 
@@ -667,6 +702,7 @@ def _load(corpus: _Opening, part: str) -> None:
         with contextlib.suppress(IndexHeld):  # by a process that reads it
             EmbeddedIndex(corpus.files / part, corpus.columns).close()
     elif part in ("lexical", "titles"): getattr(corpus, part)
+    elif part == "given" and (corpus.files / part).exists(): GivenNames(corpus.files / part)
     elif part == "graph.npz": assert corpus.graph
 
 # %% ../../nbs/41_corpus.ipynb #r003b
