@@ -80,6 +80,9 @@ def _rrf(corpus: Corpus, settings: Settings) -> System:
     analyse, depth = QueryAgent(corpus, settings.max_text_chars), settings.retrieval_depth
     def search(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
         query = analyse(PipelineState(user_text=text))["query_analysis"].expanded_query
+        if corpus.server is not None and corpus.chunk_index is None:  # passages are not on the server
+            vector = corpus.embedder.embed_query(query)
+            return _named(corpus, *corpus.server.fused(vector, query, k, filters, depth, settings.rrf_k))
         rankings = [corpus.dense(query, depth, filters)[0], corpus.lexical_search(query, depth, filters)[0]]
         fused = fuse([rows.tolist() for rows in rankings], settings.rrf_k)
         return [(corpus.ids[row], score) for row, score in list(fused.items())[:k]]
