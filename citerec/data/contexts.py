@@ -171,7 +171,8 @@ class ContextIndex(_Names):
                   ) -> "ContextIndex | None":  # None: the index does not say what its sentences are
         "Read the index of many sentences without reading these."
         if not (folder / _PLACES).exists(): return None
-        places, (lexical, beside, names) = map_arrays(folder / _PLACES), (LexicalIndex(folder / name) for name in _PARTS)
+        places = map_arrays(folder / _PLACES)
+        lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
         same, documents = places["same"], PackedTexts(places["documents"].tobytes())
         vectors = ByteVectors.open(folder / "vectors", int(same.max()) + 1, same)
         if vectors is None: return None  # many sentences, few of which are different

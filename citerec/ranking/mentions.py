@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -50,6 +51,7 @@ def mentions(corpus: Corpus,
 # %% ../../nbs/44a_mentions.ipynb #m008
 _SURNAMES: WeakKeyDictionary[Corpus, dict[str, list[int]]] = WeakKeyDictionary()
 
+@lru_cache(1 << 16)  # the candidates of two agents have the same authors
 def _surname(author: str) -> str:
     "The last word of a name, or the last one before a comma."
     before = author.partition(",")[0].replace("-", " ").split()
