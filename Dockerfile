@@ -8,7 +8,8 @@ WORKDIR /src
 COPY setup.py settings.ini constraints.txt README.md LICENSE ./
 COPY citerec citerec
 COPY data data
-RUN pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu -c constraints.txt ".[server,reranker]"
+ARG EXTRAS=server,reranker
+RUN pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu -c constraints.txt ".[$EXTRAS]"
 
 # The library of PDFs and the built sample corpus lie in a volume that the user of the service may write to.
 RUN useradd --create-home citerec && install -d -o citerec /data

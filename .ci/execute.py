@@ -1,6 +1,7 @@
 """Run notebooks on the sample corpus and keep what their display cells show.
 
     python .ci/execute.py [nbs/45_signals.ipynb ...]      without names: all of them
+    python .ci/execute.py nbs/88_results.ipynb --only c001 c003 c004      these cells alone, slow ones too
 
 What varies from run to run is written in one form: temporary folders, ports, ids of runs, addresses of objects. Cells
 marked `slow` or `eval: false` are not run and keep the output they have. A notebook that raises is left as it was.
@@ -53,22 +54,23 @@ def kept(cell: dict) -> list:
     return outputs
 
 
-def execute(path: Path) -> str:
-    """Run one notebook; gives what went wrong, or nothing."""
+def execute(path: Path, only: list[str]) -> str:
+    """Run one notebook, or only some of its cells; gives what went wrong, or nothing."""
     notebook = nbformat.read(path, as_version=4)
     before = {c["id"]: c.get("outputs", []) for c in notebook.cells if c.cell_type == "code"}
     whole = {c["id"]: c.source for c in notebook.cells}
+    def skipped(cell: dict) -> bool:
+        return cell["id"] not in only if only else bool(NOT_RUN.search(whole[cell["id"]]))
     for cell in notebook.cells:
-        if cell.cell_type == "code" and NOT_RUN.search(cell.source): cell.source = ""
+        if cell.cell_type == "code" and skipped(cell): cell.source = ""
     os.environ["IN_TEST"] = "1"
     resources = {"metadata": {"path": str(path.parent)}}
-    try: NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
+    try: NotebookClient(notebook, timeout=None if only else 600, kernel_name="python3", resources=resources).execute()
     except CellExecutionError as e: return f"{path.name}: {str(e).strip().splitlines()[-1]}"
     written = json.loads(path.read_text(encoding="utf-8"))
     for cell, ran in zip(written["cells"], notebook.cells, strict=True):
         if cell["cell_type"] != "code": continue
-        skipped = NOT_RUN.search(whole[cell["id"]])
-        cell["outputs"] = before[cell["id"]] if skipped else kept({**cell, "outputs": ran.get("outputs", [])})
+        cell["outputs"] = before[cell["id"]] if skipped(cell) else kept({**cell, "outputs": ran.get("outputs", [])})
         cell["execution_count"] = None
         for o in cell["outputs"]:
             if "text" in o and isinstance(o["text"], str): o["text"] = o["text"].splitlines(keepends=True)
@@ -78,11 +80,13 @@ def execute(path: Path) -> str:
 
 
 def main() -> int:
-    paths = [Path(name).resolve() for name in sys.argv[1:]] or sorted((ROOT / "nbs").glob("*.ipynb"))
+    names, only = sys.argv[1:], list[str]()
+    if "--only" in names: names, only = names[: names.index("--only")], names[names.index("--only") + 1 :]
+    paths = [Path(name).resolve() for name in names] or sorted((ROOT / "nbs").glob("*.ipynb"))
     faults = []
     for path in paths:
         print(path.name, flush=True)
-        if fault := execute(path): faults.append(fault)
+        if fault := execute(path, only): faults.append(fault)
     for fault in faults: print(f"FAILED: {fault}")
     return bool(faults)
 

@@ -9,7 +9,6 @@ __all__ = ['MEANING', 'NOTHING', 'FAILED', 'STYLE', 'APP_STYLE', 'Listed', 'Acts
 
 # %% ../nbs/61_cards.ipynb #c003
 import hashlib
-import math
 import re
 import shutil
 import textwrap
@@ -20,6 +19,7 @@ from urllib.parse import quote_plus, urlsplit
 
 from .llm.quoting import one_line, visible
 from .schema import CitationPath, Paper, Passage, PipelineState, Recommendation, Relation
+from .sources.records import is_others
 from .sources.references import bibtex_entry, citation_key, citation_keys
 from .tables import rows_html
 
@@ -28,8 +28,7 @@ def _cited(recommendation: Recommendation) -> str:
     "How often a paper is cited; nothing where that is unknown or never."
     n = recommendation.citation_count
     if not n: return ""
-    own = recommendation.signals.get("in_degree_log")  # the corpus' own count, as a logarithm
-    here = " here" if own is not None and n <= round(math.expm1(own)) else ""
+    here = " here" if n <= (recommendation.cited_by_count or 0) else ""  # the corpus' own count
     return f"cited by {n:,} {'paper' if n == 1 else 'papers'}{here}"
 
 # %% ../nbs/61_cards.ipynb #e02
@@ -38,12 +37,13 @@ _NAME = 60  # characters of a name
 
 def _facts(recommendation: Recommendation, authors: int = _AUTHORS, venue: int | None = None) -> str:
     "Authors, venue and citations on one line; the venue in as many characters as given."
-    names, where = recommendation.authors, recommendation.venue or ""
+    names, where = [n for n in recommendation.authors if not is_others(n)], recommendation.venue or ""
     if len(names) == authors + 1: authors += 1  # a name says more than "and 1 more"
     more = f" and {len(names) - authors:,} more" if len(names) > authors else ""
     if venue: where = textwrap.shorten(where, venue, placeholder=" …")
     shown = ", ".join(textwrap.shorten(name, _NAME, placeholder=" …") for name in names[:authors])
-    known = [shown + more, where, _cited(recommendation)]
+    name = f"known as {recommendation.known_as}" if recommendation.known_as else ""
+    known = [name, shown + more, where, _cited(recommendation)]
     return " · ".join(part for part in known if part)
 
 def _year(recommendation: Recommendation) -> str: return f" ({recommendation.year})" if recommendation.year else ""

@@ -129,8 +129,8 @@ def _update_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec update`."
     parser = commands.add_parser(
         "update", help="add to a corpus what is new",
-        description="Asks the sources of a corpus again and adds what is new. Stopped in the middle, the same command "
-                    "continues; the corpus can be used meanwhile.")
+        description="Asks the sources of a corpus again and adds what is new or changed. Stopped in the middle, the "
+                    "same command continues; the corpus can be used meanwhile.")
     parser.add_argument("folder", metavar="FOLDER", help="a corpus that `citerec build` made")
     engine_options(parser)
     parser.set_defaults(run=_update)
@@ -739,7 +739,8 @@ def _hushed(verbose: bool = False) -> Iterator[None]:
 # %% ../nbs/99_cli.ipynb #c017a
 def _continues(args: argparse.Namespace) -> bool:
     "Whether a command that was stopped continues when it is given again."
-    return args.command in ("build", "update") or (args.command == "evaluate" and bool(args.run_file))
+    if args.command == "optimise": return args.view is None
+    return args.command in ("build", "update", "embed") or (args.command == "evaluate" and bool(args.run_file))
 
 def _say(line: str) -> None:
     "One line on the standard error."

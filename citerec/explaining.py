@@ -30,7 +30,7 @@ def _of(family: str, *beginnings: str) -> tuple[str, ...]:
 
 KINDS: dict[str, tuple[str, ...]] = {  # what a reader is told -> columns of the ranker
     "meaning": (*_of("text", "dense", "centroid"), *_of("claim", "dense")),
-    "words": (*_of("text", "bm25", "title", "name", "authors"), *_of("claim", "bm25")),
+    "words": (*_of("text", "bm25", "title", "name", "authors", "year"), *_of("claim", "bm25")),
     "meaning and words": (*_of("text", "rrf"), *_of("claim", "claim_rrf")),
     "citations": tuple(FAMILIES["graph"]),
     "citing sentences": tuple(FAMILIES["context"]),

@@ -15,11 +15,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Unpack
 
-from .asking.answers import Answer, astream_answer, paper_passages
+from .asking.answers import Answer, astream_answer, is_well_answered, paper_passages
 from .asking.filters import parse_query, reformulate
 from .asking.library import Library
 from .asking.naming import read_query
-from .asking.search import SearchResult, SearchResults, search
+from .asking.search import NOTHING_NEAR, SearchResult, SearchResults, is_far, search
 from .data.corpus import Corpus
 from .data.sample import open_corpus
 from .docstrings import documented, kind_of
@@ -189,6 +189,13 @@ def _originals(question: str, found: SearchResults) -> list[SearchResult]:
     return list(found[:1]) if _WHO_OR_WHEN.search(question) and found and "recommendation" in found[0].found_by else []
 
 # %% ../nbs/66_recommender.ipynb #as02
+def _notes(question: str, found: SearchResults, answer: Answer, corpus: Corpus) -> tuple[str, ...]:
+    "The notes on a search and its answer: nothing fits if no paper is near and no cited sentence answers well."
+    rest = tuple(note for note in found.notes if note != NOTHING_NEAR)
+    cited = [answer.passages[n - 1] for n in answer.citations]
+    far = is_far(found) and not is_well_answered(question, cited, corpus.embedder, corpus.lexical.idf)
+    return (NOTHING_NEAR,) * far + rest + answer.notes
+
 class _FromResults(_SearchMethods):
     "Answers from the papers that a search found."
     async def astream_from(self,
@@ -211,7 +218,9 @@ class _FromResults(_SearchMethods):
         async with aclosing(parts):
             async for part in parts:
                 if isinstance(part, str): yield part
-                else: yield replace(part, question=asked, notes=(*found.notes, *part.notes))
+                else:
+                    notes = await asyncio.to_thread(_notes, topic, found, part, self.corpus)
+                    yield replace(part, question=asked, notes=notes)
 
 # %% ../nbs/66_recommender.ipynb #as02s
 class _Streaming(_FromResults):

@@ -317,6 +317,7 @@ class Recommendation(Record):
     year: int | None = None  # of publication; None: unknown
     venue: str | None = None  # conference or journal; None: unknown
     citation_count: int | None = None  # None: unknown
+    cited_by_count: int | None = None  # citations from papers of this corpus; None: unknown
     url: str | None = None  # a link to the paper; None: none is known
     doi: str | None = None  # without "https://doi.org/"; None: unknown
     arxiv_id: str | None = None  # without version; None: unknown
@@ -336,6 +337,7 @@ class Recommendation(Record):
     yours: str = ""  # its citation key in the draft's own bibliography; "": it is not there, or there is no draft
     foundational: bool = False  # whether it is cited for many topics, so that it is set apart from papers on this one
     also: tuple[str, ...] = ()  # other records of the same paper, in words: title, year and id
+    known_as: str = ""  # a name of the paper that its title lacks, such as DPO
 
 # %% ../nbs/00_schema.ipynb #c032
 class AgentFailure(Record):

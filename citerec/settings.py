@@ -156,6 +156,10 @@ class Settings(_Places):
 
     qdrant_url: str | None = None  # Qdrant server; None: the index embedded in the corpus folder
     qdrant_api_key: SecretStr | None = None  # key of that server
+    qdrant_shards: Number | None = None  # parts into which a new collection is split; None: one a node of the cluster
+    qdrant_replicas: Number = 1  # copies of each part of a new collection, on different nodes
+    qdrant_quantised: bool = False  # search vectors of one byte a dimension, and score the best with the exact ones
+    qdrant_on_disk: bool = False  # keep exact vectors and words on the server's disk and not in its memory
     openai_api_key: SecretStr | None = _key(
         "openai_api_key", "OPENAI_API_KEY")  # key for OpenAI, which is asked where there is one
     openalex_api_key: SecretStr | None = _key(

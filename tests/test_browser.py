@@ -241,7 +241,7 @@ def test_ask(page, folder):
 
 
 def test_draft(page):
-    """The example draft is checked, filled and audited."""
+    """The example draft is checked, audited, filled; a citation is written, taken back, refused after an edit."""
     view(page, "Draft")
     press(page, "Example draft")
     shows(page, "A citation is still to come")
@@ -250,6 +250,26 @@ def test_draft(page):
     press(page, "What would fit")
     shows(page, "Attention Is All You Need")
     picture(page, "draft")
+    draft = Path(page.get_by_placeholder("Draft:").input_value())
+    before = draft.read_text()
+    press(page, "Cite here")
+    shows(page, "+The Transformer relates all positions")
+    assert draft.read_text() == before
+    picture(page, "draft-change")
+    press(page, "Write this change")
+    shows(page, "Written: references.bib, example.tex.")
+    assert r"\cite{?}" not in draft.read_text()
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_be_focused(timeout=LIMIT)
+    picture(page, "draft-written")
+    page.keyboard.press("Enter")
+    shows(page, "Taken back: the citation of")
+    assert draft.read_text() == before
+    press(page, "Cite here")
+    shows(page, "+The Transformer relates all positions")
+    draft.write_text(before + "% edited meanwhile\n")
+    press(page, "Write this change")
+    shows(page, "has changed since it was read")
+    assert "cite{?}" in draft.read_text()
 
 
 def test_corpus(page, folder, openalex):

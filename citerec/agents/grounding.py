@@ -6,7 +6,8 @@
 __all__ = ['Idf', 'READ', 'MOST_WORDS', 'Writers', 'AIMS', 'Answers', 'quotable', 'Sentence', 'quotable_sentences', 'evenly',
            'coverage', 'own_statement', 'snippets', 'Reason', 'locate', 'unsupported', 'third_person', 'ended',
            'turned', 'Contribution', 'contribution', 'as_written', 'listed', 'in_words', 'shared_topics',
-           'phrases_in_common', 'citing_words', 'who_wrote', 'graph_reason', 'justify', 'claim_of', 'GroundingAgent']
+           'phrases_in_common', 'citing_words', 'who_wrote', 'graph_reason', 'is_noun_phrase', 'justify', 'claim_of',
+           'GroundingAgent']
 
 # %% ../../nbs/58_grounding.ipynb #c003
 import re
@@ -731,13 +732,34 @@ def _words_in_common(claim: str, text: str, idf: Idf) -> list[str]:
     telling = [stem for stem in words if stem not in NO_TOPIC] or list(words)
     return [as_written(words[s], claim).removeprefix("the ") for s in sorted(telling, key=lambda s: -idf(s))[:2]]
 
+# %% ../../nbs/58_grounding.ipynb #c011n_p
+_OBJECT = re.compile(r"\s+(?:the|an?|this|these|those|their|its|our|your|his|her|it|them|us|all|each|any|some)\b", re.I)
+_ACTOR = re.compile(r"\b(?:to|we|they|you|can|could|will|would|may|might|must|should|not|then|also)\s+$", re.I)
+_NEAR_BY = 10  # characters in which the word before is looked for
+
+def is_noun_phrase(words: str,
+                   text: str,  # in which they are looked for
+                   ) -> bool:  # True for words that the text does not have
+    "Whether a text uses words as a noun phrase, and does so as a whole."
+    pattern = rf"(?<!\w){'[ -]+'.join(map(re.escape, re.split(r'[ -]+', words)))}(?:e?s)?(?!\w)"
+    found = list(re.finditer(pattern, text, re.I))
+    whole = [m for m in found if text[m.start() - 1 : m.start()] != "-" and text[m.end() : m.end() + 1] != "-"]
+    if not found or not whole: return not found
+    def is_noun(m: re.Match[str]) -> bool:  # nothing follows that it could belong to
+        end = _ENDS.match(text, m.end()) and not _OBJECT.match(text, m.end())
+        return bool(end) and not _ACTOR.search(text[max(0, m.start() - _NEAR_BY) : m.start()])
+    if "-" in words.split(" ")[-1] and not words.endswith("ing"): return any(map(is_noun, whole))
+    after = {(m := re.match(r"\s+([^\W\d_]+)", text[one.end():])) and m[1].lower() for one in whole}
+    return not (len(found) > 1 and " " in words and len(after) == 1 and {*after} - STOPWORDS - {None})
+
 # %% ../../nbs/58_grounding.ipynb #c011n
 def _topics_in_common(keywords: Sequence[str], claim: str, text: str, idf: Idf) -> list[str]:
     "Topics that a claim and a paper share, as the claim writes them: phrases where there are any."
+    def named(words: str) -> bool: return is_noun_phrase(words, f"{claim}\n{text}")
     own = [k for k in keywords if set(stems(k)) <= set(stems(claim))] or keywords
-    shared = shared_topics(own, text, idf=idf)
-    shared = [k for k in shared if len(stems(k)) > 1] or phrases_in_common(claim, text, idf)[:1] or shared[:1]
-    return [as_written(k, claim, text) for k in shared]
+    shared = shared_topics([k for k in own if named(k)], text, idf=idf)
+    phrases = [k for k in shared if len(stems(k)) > 1] or [*filter(named, phrases_in_common(claim, text, idf))][:1]
+    return [as_written(k, claim, text) for k in phrases or shared[:1]]
 
 # %% ../../nbs/58_grounding.ipynb #c011n_j
 _ROOM = 38  # words of a reason

@@ -292,18 +292,19 @@ def recommend(candidate: GroundedPaper,
               span: tuple[int, int] | None = None,  # where that sentence is
               foundational: bool = False,  # whether it is cited for many topics
               also: Sequence[Paper] = (),  # its other records
+              known_as: str = "",  # a name that its title lacks
               ) -> Recommendation:
     "Make a recommendation of a grounded candidate and its record."
     paths = candidate.paper.paths
     return Recommendation(
         rank=rank, paper_id=paper.paper_id, title=paper.title, authors=paper.authors, year=paper.year,
-        venue=paper.venue, citation_count=paper.citation_count, url=paper.url, doi=paper.doi,
-        arxiv_id=paper.arxiv_id, bibkey=paper.bibkey,
-        bibtex=paper.bibtex, justification=candidate.justification,
+        venue=paper.venue, citation_count=paper.citation_count, cited_by_count=paper.cited_by_count,
+        url=paper.url, doi=paper.doi, arxiv_id=paper.arxiv_id, bibkey=paper.bibkey, bibtex=paper.bibtex,
+        justification=candidate.justification,
         supporting_snippet=candidate.supporting_snippet, text_kind=paper.text_kind, confidence=candidate.confidence,
         citation_intent_match=candidate.intent_match or match, flags=candidate.flags, paths=paths,
         path="; ".join(map(str, paths)) or "found by its text alone", signals=candidate.paper.signals,
-        claim=claim, claim_span=span, foundational=foundational, also=tuple(map(_called, also)))
+        claim=claim, claim_span=span, foundational=foundational, also=tuple(map(_called, also)), known_as=known_as)
 
 # %% ../../nbs/59_synthesis.ipynb #c013h
 def _hubs(corpus: Corpus, ids: Sequence[str]) -> set[str]:
@@ -324,7 +325,7 @@ def _listed(corpus: Corpus, state: PipelineState, kept: Sequence[GroundedPaper],
         often = bool(p.citation_count) and (counts < (p.citation_count or 0)).mean() >= _OFTEN_CITED
         match = intent_match(intent, p.title, p.abstract, often)
         also = [records[id] for id in folded.get(p.paper_id, ())]
-        return recommend(c, p, rank, match, claim, span, p.paper_id in set_apart, also)
+        return recommend(c, p, rank, match, claim, span, p.paper_id in set_apart, also, corpus.name_of(p))
     return tuple(recommendation(rank, c) for rank, c in enumerate(set_back(kept, set_apart), 1))
 
 # %% ../../nbs/59_synthesis.ipynb #c013a

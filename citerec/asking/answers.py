@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['NOTHING', 'UNANSWERED', 'Source', 'NEAREST', 'verbatim', 'Answer', 'confidence', 'fit', 'Quotation', 'extract',
-           'told', 'paper_passages', 'astream_answer', 'answer']
+           'told', 'is_well_answered', 'paper_passages', 'astream_answer', 'answer']
 
 # %% ../../nbs/64_answers.ipynb #a003
 import asyncio
@@ -329,6 +329,18 @@ def _extracted(question: str | None, passages: Sequence[Passage], form: Form, em
     points = _listed(quotations, passages, form)
     if answers: return points, True
     return ([NEAREST, *points] if points else [UNANSWERED]), False
+
+# %% ../../nbs/64_answers.ipynb #e013w
+_WELL = .85  # least value of a sentence that answers well: sentences on other subjects reach .8
+
+def is_well_answered(question: str,
+                     passages: Sequence[Passage],  # those that an answer cites
+                     embedder: Embedder | None = None,  # None: use words and the cosines of the passages
+                     idf: Idf = evenly,  # how rare words are
+                     ) -> bool:
+    "Whether a sentence of the cited passages answers a question well; words of the question in the title count, too."
+    titles = [_WORDS * coverage(question, {*stems(p.title)}, idf) for p in passages]
+    return any(q.value + titles[q.number - 1] >= _WELL for q in _valued(question, passages, embedder, idf))
 
 # %% ../../nbs/64_answers.ipynb #h001
 _HEADING = 120  # most characters of a first line that is the name of a section

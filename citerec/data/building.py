@@ -27,6 +27,7 @@ from tqdm.auto import tqdm
 
 from .contexts import ContextIndex
 from .embedding import PART, Embedder, read_vectors, ready_vectors, write_vectors
+from .given import GivenNames
 from .graph import Graph
 from .lexical import LexicalIndex, TitleIndex
 from .passages import ChunkIndex, cut_all
@@ -118,6 +119,15 @@ def _make_lexical(work: _Work) -> None:
 
 def _make_titles(work: _Work) -> None: TitleIndex.build(work.folder / "titles", work.store.titles())
 
+def _titled(store: Store) -> Iterator[tuple[str, str]]:
+    "Titles and abstracts by row, part by part."
+    titles = store.titles()
+    for start in range(0, len(titles), PART):
+        for title, text in zip(titles[start : start + PART], store.texts(start, start + PART), strict=True):
+            yield title, text[len(title.rstrip(".")) :]
+
+def _make_given(work: _Work) -> None: GivenNames.build(work.folder / "given", _titled(work.store))
+
 def _make_chunks(work: _Work) -> None:
     ChunkIndex.build(work.folder / "chunks", work.store.chunks(), work.embedder, work.progress)
 
@@ -135,8 +145,8 @@ def _make_qdrant(work: _Work) -> None:
 
 # %% ../../nbs/40_building.ipynb #a017
 PARTS: dict[str, Callable[[_Work], None]] = {  # name -> what makes it, in this order, and keeps what it finds whole
-    "vectors": _make_vectors, "lexical": _make_lexical, "titles": _make_titles, "chunks": _make_chunks,
-    "contexts": _make_contexts, "graph.npz": _make_graph, "qdrant": _make_qdrant}
+    "vectors": _make_vectors, "lexical": _make_lexical, "titles": _make_titles, "given": _make_given,
+    "chunks": _make_chunks, "contexts": _make_contexts, "graph.npz": _make_graph, "qdrant": _make_qdrant}
 _DATABASE = ("corpus.db", "corpus.db-wal", "corpus.db-shm", "corpus.db-journal")
 FILES = (*PARTS, "report.txt", *_DATABASE[::-1])  # what a build writes; the database, which marks a corpus, goes last
 RANKER = "ranker"  # folder of the ranker that was fitted to the corpus

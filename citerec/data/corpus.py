@@ -53,11 +53,13 @@ from .charts import bars_html, columns_html, doubling
 from .contexts import ContextIndex, without_markers
 from .cluster import embedding_on
 from .embedding import ByteVectors, Embedder, RememberingEmbedder, read_vectors, ready_vectors
+from .given import GivenNames, name_beside
 from .graph import Graph
 from .lexical import LexicalIndex, TitleIndex
 from .packed import LARGE
 from .passages import ChunkIndex
-from .qdrant import EmbeddedIndex, IndexHeld, ServerIndex
+from .qdrant import EmbeddedIndex, IndexHeld
+from .qdrant_server import Layout, ServerIndex
 from .store import REBUILD, RowsById, Store
 from .vectors import ExactIndex, LabelColumns, PaperColumns, VectorIndex, cosines, top_k
 from ..errors import CiterecError, CorpusError
@@ -210,7 +212,18 @@ class _Indexes(_Columns):
 
 # %% ../../nbs/41_corpus.ipynb #o013c
 class _Optional(_Indexes):
-    "The indexes of full texts and of citing sentences, which not every corpus has."
+    "The indexes of given names, full texts and citing sentences, which not every corpus has."
+    @_loaded_once
+    def given(self) -> GivenNames | None:  # None: a corpus that was built before there was this table, or it is damaged
+        "What papers call their own work."
+        if not (self.files / "given").exists(): return None
+        try:
+            with self._loading("given"): given = GivenNames(self.files / "given")
+            self._fits("given", given.size)
+            return given
+        except CorpusError as e: self._note(f"{e.problem} The answers do not rest on names that papers give.")
+        return None
+
     @_loaded_once
     def chunk_index(self) -> ChunkIndex | None:  # None: no full texts, or their index is damaged, which a note says
         "The index of passages."
@@ -264,6 +277,8 @@ def _with_title(corpus: _Optional, title: str) -> list[str]:
 # %% ../../nbs/41_corpus.ipynb #l006
 Brief = tuple[str, str, int | None, int, tuple[str, ...]]  # title, abstract, year, citation count, concepts
 
+_SURE_NAME = .95  # how sure a given name has to be, where no citing sentence tells
+
 class _Lookup(_Texts):
     "Papers by id, by row and by name."
     def row(self,
@@ -298,9 +313,20 @@ class _Lookup(_Texts):
                  name: str,  # such as ResNet
                  exclude_ids: Sequence[str] = (),  # documents whose sentences are not read
                  ) -> list[str]:  # id of one paper; none where no paper stands out
-        "The paper that citing sentences call by a name."
+        "The paper that citing sentences call by a name; else the only one that surely gives its own work this name."
         row = self.context_index.without(exclude_ids).known_as(name) if self.context_index else None
+        if row is None and self.given:
+            hidden = {*self.columns.rows(exclude_ids)}
+            own = [r for r, weight in self.given.papers(name).items() if weight >= _SURE_NAME and r not in hidden]
+            row = own[0] if len(own) == 1 else None
         return [] if row is None else [self.ids[row]]
+
+    def name_of(self,
+                paper: Paper,
+                ) -> str:  # "": none is known, or another paper has it as well
+        "A name of a paper that its title lacks, such as DPO."
+        name = name_beside(paper.title, paper.abstract)
+        return name if name and self.known_as(name) == [paper.paper_id] else ""
 
 # %% ../../nbs/41_corpus.ipynb #l008
 class _Sentences(_Optional):
@@ -320,13 +346,15 @@ class _Sentences(_Optional):
 
 # %% ../../nbs/41_corpus.ipynb #s002
 _EXACT = "The exact index answers instead."
+_POINTS = 2  # form of the points on a server; another form needs another collection
 
 def _server_index(corpus: _Columns, url: str) -> ServerIndex:
-    "The index on a Qdrant server, in a collection of these records and this model; missing vectors are sent."
-    key = corpus.settings.qdrant_api_key
-    name = f"citerec-{hashlib.sha256(corpus.manifest['fingerprint'].encode()).hexdigest()[:16]}"
-    server = ServerIndex.connect(url, name, corpus.columns, key.get_secret_value() if key else None)
-    server.upload(corpus.vectors, sys.stderr.isatty())
+    "The index on a Qdrant server, in a collection of these records and this model; missing papers are sent."
+    key, layout = corpus.settings.qdrant_api_key, Layout.of(corpus.settings)
+    of_this = f"{_POINTS} {corpus.manifest['fingerprint']}"
+    name = f"citerec-{hashlib.sha256(of_this.encode()).hexdigest()[:16]}"
+    server = ServerIndex.connect(url, name, corpus.columns, key.get_secret_value() if key else None, layout)
+    server.upload(corpus.vectors, corpus.store.texts, sys.stderr.isatty())
     return server
 
 # %% ../../nbs/41_corpus.ipynb #s002b
@@ -363,6 +391,12 @@ class _Nearest(_Optional):
         index = original._index
         for note in original.notes: self._note(note)
         return index
+
+    @property
+    def server(self) -> ServerIndex | None:  # None: the corpus folder answers
+        "The server that answers searches by meaning and by words."
+        if not self.settings.qdrant_url: return None
+        return index if isinstance(index := self.index, ServerIndex) else None
 
     @property
     def answering(self) -> str:
@@ -425,6 +459,7 @@ class _TextSearch(_Search):
                        filters: SearchFilter = SearchFilter(),  # which papers may be found; an empty filter: all
                        ) -> tuple[np.ndarray, np.ndarray]:  # rows and BM25 scores, best first
         "The papers that share the most words with the text; rare words count more."
+        if self.server is not None: return self.server.words(text, k, filters)
         return self.lexical.search(text, k, self.columns.mask(filters))
 
 # %% ../../nbs/41_corpus.ipynb #d002
@@ -540,7 +575,7 @@ class Corpus(_Opening):
                settings: Settings | None = None,  # None: from the environment
                progress: bool = True,  # show progress bars
                ) -> "Corpus":  # opened, with what is new
-        "Add what is new in a source; may be killed and repeated at any moment, and no reader sees half of it."
+        "Add what is new or changed in a source; may be killed and repeated at any moment; no reader sees half of it."
         folder, settings = Path(folder), settings or load_settings()
         _update_in(folder, source, settings, progress)
         return cls.open(folder, settings)
@@ -551,7 +586,7 @@ def _share(folder: Path, manifest: dict[str, Any], settings: Settings) -> Corpus
     key_of_server = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
     written = (folder / "manifest.json").stat()  # another file after every build, update and repair
     key = (folder.resolve(), seal(manifest), written.st_ino, written.st_mtime_ns, settings.qdrant_url, key_of_server,
-           settings.embedding_model, settings.embedding_batch, settings.device)
+           Layout.of(settings), settings.embedding_model, settings.embedding_batch, settings.device)
     with _OPENED.lock:
         original = _OPENED.originals.get(key)
         if original is None: original = _OPENED.originals[key] = Corpus(folder, manifest, settings)
@@ -585,7 +620,7 @@ def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
     with working_in(folder):
         repaired = _repair_or_begin(source, folder, settings, progress)
         if repaired is not None: return repaired
-        with embedding_on(settings.engine, embedder) as working:
+        with embedding_on(settings.engine, embedder, progress) as working:
             manifest = build_files(source, folder, working, progress)
         write_manifest(folder, manifest | ({"recipe": recipe} if recipe else {}))
         for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
@@ -634,7 +669,7 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
     "Make the next update of a corpus; records that the build kept apart are not merged."
     with Corpus.open_alone(folder, settings): pass  # nothing is written into a folder that holds no corpus
     with working_in(folder), Corpus.open_alone(folder, settings) as old, \
-         embedding_on(settings.engine, old.embedder) as working:
+         embedding_on(settings.engine, old.embedder, progress) as working:
         files, embedder = next_update(folder), _remembering(old, working)
         assert embedder.sha256
         source.check()
@@ -667,6 +702,7 @@ def _load(corpus: _Opening, part: str) -> None:
         with contextlib.suppress(IndexHeld):  # by a process that reads it
             EmbeddedIndex(corpus.files / part, corpus.columns).close()
     elif part in ("lexical", "titles"): getattr(corpus, part)
+    elif part == "given" and (corpus.files / part).exists(): GivenNames(corpus.files / part)
     elif part == "graph.npz": assert corpus.graph
 
 # %% ../../nbs/41_corpus.ipynb #r003b

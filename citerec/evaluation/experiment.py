@@ -326,7 +326,8 @@ class Experiment:
     def __repr__(self) -> str:
         table = self.table if self.table["cost"].any() else self.table.drop(columns="cost")
         shown = table.to_string(float_format="{:.3f}".format, na_rep="", formatters={"cost": "${:.6f}".format})
-        counted = f"{len(self.judgements)} queries; low and high: 95 % interval of nDCG@10; ms: median a query"
+        n = len(self.judgements)
+        counted = f"{n} {'query' if n == 1 else 'queries'}; low and high: 95 % interval of nDCG@10; ms: median a query"
         return "\n".join([shown, counted])
 
     def _repr_html_(self) -> str:

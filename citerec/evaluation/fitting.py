@@ -427,13 +427,30 @@ def _for_length(tree: Tree, length: str) -> Tree:
         if words is not None: tree = _asking(tree, words, below)
     return tree
 
+# %% ../../nbs/84_fitting.ipynb #k26s3
+_FAME = .1  # what a paper loses in score for each e-fold of its citations
+_FAME_STEP, _FAME_STEPS = .25, 36  # width of a step of `in_degree_log`, and how many steps
+
+def _against_fame() -> Tree:
+    "A tree that takes from each paper the more, the more often it is cited."
+    inner = range(_FAME_STEPS - 1)
+    nodes: dict[str, list[int] | list[float]] = {
+        "split_feature": [NAMES.index("in_degree_log")] * len(inner),
+        "threshold": [_FAME_STEP * (i + .5) for i in inner], "decision_type": [2] * len(inner),
+        "split_gain": [0] * len(inner), "left_child": [-i - 1 for i in inner],
+        "right_child": [*inner[1:], -_FAME_STEPS]}
+    values = [repr(-_FAME * _FAME_STEP * i) for i in range(_FAME_STEPS)]
+    written = {name: [str(n) for n in of] for name, of in nodes.items()}
+    return {"num_leaves": [str(_FAME_STEPS)], "num_cat": ["0"], **written, "leaf_value": values,
+            "is_linear": ["0"], "shrinkage": ["1"]}
+
 # %% ../../nbs/84_fitting.ipynb #k26t
 _TREE = re.compile(r"^Tree=\d+$", re.MULTILINE)
 
 def with_further(whole: Any,  # a `lightgbm.Booster` for all texts
                  further: dict[str, Any],  # short, middle or long -> one for these texts
                  ) -> Any:  # a `lightgbm.Booster`
-    "Add further trees for texts of some lengths to a model."
+    "Add further trees for texts of some lengths to a model, and the tree against fame."
     import lightgbm
     def parts(model: Any) -> list[str]: return _TREE.split(model.model_to_string().partition("\nend of trees\n")[0])
     head, *blocks = parts(whole)
@@ -441,6 +458,7 @@ def with_further(whole: Any,  # a `lightgbm.Booster` for all texts
     for length in _BOUNDS:  # where there are no further trees, those for all texts count fully
         added = parts(further[length])[1:] if length in further else blocks
         trees += [_for_length(_read_tree(block, _SHARE), length) for block in added]
+    trees.append(_against_fame())
     head = "\n".join(line for line in head.splitlines() if not line.startswith("tree_sizes="))
     written = ["\n".join(f"{name}={' '.join(row)}" for name, row in tree.items()) for tree in trees]
     text = "".join(f"Tree={i}\n{tree}\n\n\n" for i, tree in enumerate(written))
@@ -492,7 +510,7 @@ def ndcg(block: Block,
 
 # %% ../../nbs/84_fitting.ipynb #c017
 _CALIBRATED = 20  # leading candidates of each query that the calibration looks at: those that a user may see
-_OFF_TOPIC_WEIGHT = 3.0  # of a text that nothing fits, against one of a document that cites
+_OFF_TOPIC_WEIGHT = 6.0  # of a text that nothing fits, against one of a document that cites
 
 def calibration_rows(blocks: Sequence[Block],
                      scores: Sequence[np.ndarray],

@@ -22,16 +22,21 @@ from ..agents.reranking import READ, fused_scores, read_by
 from ..agents.retrieval import RetrievalAgent, queries_in
 from ..data.corpus import Corpus
 from ..data.embeddings import FurtherEmbedding, embeddings_of, find_embedding
+from ..data.graph import push
 from ..data.lexical import stems
+from ..data.vectors import top_k
 from ..errors import InputError
 from .benchmark import System
+from .profiles import Profiles
 from ..llm.prompts import instructions_for
 from ..pipeline import Pipeline
+from ..ranking.choosing import shipped_chooser
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, fuse, without_families, year_of_draft
 from ..schema import PipelineState, SearchFilter
-from ..settings import CROSS_ENCODER, Settings, load_settings
+from ..settings import CROSS_ENCODER, PRESETS, Settings, load_settings
+from ..text import clean, title_and_abstract
 
 # %% ../../nbs/82_systems.ipynb #c008
 DEPTH = 100  # papers a system is asked for: the deepest measure is Recall@100
@@ -63,6 +68,13 @@ def _rank_bm25(corpus: Corpus, settings: Settings) -> System:
     return search
 
 # %% ../../nbs/82_systems.ipynb #s09
+def _or_nothing(search: System) -> System:
+    "A system that gives nothing for a text that agent 1 refuses."
+    def answered(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
+        try: return search(text, filters, k)
+        except InputError: return []
+    return answered
+
 def _rrf(corpus: Corpus, settings: Settings) -> System:
     "Dense and lexical search, fused by rank."
     analyse, depth = QueryAgent(corpus, settings.max_text_chars), settings.retrieval_depth
@@ -70,6 +82,41 @@ def _rrf(corpus: Corpus, settings: Settings) -> System:
         query = analyse(PipelineState(user_text=text))["query_analysis"].expanded_query
         rankings = [corpus.dense(query, depth, filters)[0], corpus.lexical_search(query, depth, filters)[0]]
         fused = fuse([rows.tolist() for rows in rankings], settings.rrf_k)
+        return [(corpus.ids[row], score) for row, score in list(fused.items())[:k]]
+    return _or_nothing(search)
+
+# %% ../../nbs/82_systems.ipynb #s10p
+_SEEDS = 10  # nearest papers whose neighbours in the graph are found
+
+def _linked(corpus: Corpus, seeds: np.ndarray, k: int, filters: SearchFilter) -> np.ndarray:
+    "The papers with most links to some papers, in both directions, those with most links first."
+    links = push(corpus.graph.links, seeds, np.ones(len(seeds)))
+    mask, found = corpus.columns.mask(filters), links > 0
+    return top_k(links, k, found if mask is None else found & mask)
+
+def _parallel(corpus: Corpus, settings: Settings) -> System:
+    "Dense, lexical and graph search, fused by rank; a cross-encoder orders the leading papers."
+    encoder = load_cross_encoder(CROSS_ENCODER, settings.device)
+    def search(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
+        query = clean(text)
+        dense, lexical = corpus.dense(query, DEPTH, filters)[0], corpus.lexical_search(query, DEPTH, filters)[0]
+        lists = [dense, lexical, _linked(corpus, dense[:_SEEDS], DEPTH, filters)]
+        ids = [corpus.ids[row] for row in fuse([rows.tolist() for rows in lists], settings.rrf_k)]
+        read = corpus.papers(ids[:READ])
+        logits = encoder(query, [title_and_abstract(paper.title, paper.abstract) for paper in read])
+        order = [read[i].paper_id for i in np.argsort(-np.asarray(logits), kind="stable")] + ids[READ:]
+        return [(paper_id, 1 / rank) for rank, paper_id in enumerate(order[:k], 1)]
+    return search
+
+# %% ../../nbs/82_systems.ipynb #s10s
+def _profiles(corpus: Corpus, settings: Settings, *ways: str) -> System:
+    "Papers with the sentences that cite them, searched in one way, or in several that are fused by rank."
+    profiles = Profiles(corpus)
+    def search(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
+        query = clean(text)
+        found = [profiles.search(getattr(profiles, way)(query, filters), DEPTH, filters) for way in ways]
+        if len(found) == 1: return _named(corpus, *found[0])[:k]
+        fused = fuse([rows.tolist() for rows, _ in found], settings.rrf_k)
         return [(corpus.ids[row], score) for row, score in list(fused.items())[:k]]
     return search
 
@@ -113,7 +160,7 @@ def _agents(corpus: Corpus, settings: Settings, cross_encoder: bool) -> System:
         scores = fused_scores(candidates, settings.rrf_k)
         if encoder and len(scores): _read_leading(encoder, state, scores, settings.rrf_k)
         return [(candidates[i].paper_id, float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
-    return search
+    return _or_nothing(search)
 
 # %% ../../nbs/82_systems.ipynb #s18
 class RankerSystem:
@@ -131,7 +178,8 @@ class RankerSystem:
         self._gathering = Gathering(corpus, settings)
 
     def __call__(self, text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
-        state = self._gathering(text, filters)
+        try: state = self._gathering(text, filters)
+        except InputError: return []
         assert state.evidence is not None
         evidence = without_families(state.evidence, self.without)
         scores = self.ranker.score(features(evidence, queries_in(state), year_of_draft(state.filters)))
@@ -209,6 +257,10 @@ def _pipeline(*without: str, **choices: Any) -> Callable[[Corpus, Settings], Sys
 
 SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
     "rank_bm25": _rank_bm25, "bm25": _bm25, "dense": _dense, "rrf": _rrf,
+    "parallel": _parallel,
+    "profile_bm25": lambda c, s: _profiles(c, s, "words"),
+    "profile_dense": lambda c, s: _profiles(c, s, "meaning"),
+    "profile_rrf": lambda c, s: _profiles(c, s, "words", "meaning"),
     "expansion": lambda c, s: _agents(c, s, False),
     "cross_encoder": lambda c, s: _agents(c, s, True),
     "ranker": lambda c, s: RankerSystem(c, (), s),
@@ -217,6 +269,7 @@ SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
     "pipeline_without_expansion": _pipeline("expansion"),
     "pipeline_without_reranking": _pipeline("reranking"),
     "offline": _pipeline(llm="offline"),
+    "thorough": _pipeline(llm="offline", **PRESETS["thorough"]),
     "llm_query": _pipeline(llm_query=True, llm_rerank=False),
     "llm_rerank": _pipeline(llm_query=False, llm_rerank=True),
     "llm_both": _pipeline(llm_query=True, llm_rerank=True),
@@ -228,7 +281,8 @@ SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
 }
 
 # %% ../../nbs/82_systems.ipynb #s27
-PRINTS = ("corpus", "ranker", "queries", "llm_base_url", "reranker")  # fields of a fingerprint that hold a hash
+# fields of a fingerprint that hold a hash
+PRINTS = ("corpus", "ranker", "chooser", "queries", "llm_base_url", "reranker")
 
 _SEARCH = ("max_text_chars", "retrieval_depth", "rrf_k")  # settings that change the answers of a system
 _GRAPH = (*_SEARCH, "expansion_seeds", "max_expansion")
@@ -236,7 +290,8 @@ _RANKED = (*_GRAPH, "retrieval_k")
 _PIPELINE = (*_RANKED, "reranker", "llm")
 _ASKED = ("llm_base_url", "llm_model", "llm_mode", "llm_seed", "llm_query", "llm_rerank",  # with a language model
           "num_queries")
-_USES = {"fanout": ("rrf_k",), "rrf": _SEARCH, "expansion": _GRAPH, "cross_encoder": _GRAPH, "ranker": _RANKED,
+_USES = {"fanout": ("rrf_k",), "parallel": ("rrf_k",), "profile_rrf": ("rrf_k",), "rrf": _SEARCH,
+         "expansion": _GRAPH, "cross_encoder": _GRAPH, "ranker": _RANKED,
          "ranker_without_contexts": _RANKED, "ranker_without_graph": _RANKED}
 
 def _short_print(value: object) -> str: return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
@@ -252,6 +307,7 @@ def _fingerprint(name: str, system: System, corpus: Corpus, settings: Settings) 
         used = (*_PIPELINE, *(() if settings.llm in (None, "offline") else _ASKED))
     if isinstance(system, PipelineSystem | RankerSystem):
         fields["ranker"] = system.ranker.sha256 if system.ranker else None
+    if isinstance(system, PipelineSystem): fields["chooser"] = shipped_chooser().file.sha256
     if settings.pick and isinstance(system, PipelineSystem): used = (*used, "pick")
     if settings.llm not in (None, "offline") and isinstance(system, PipelineSystem):
         model = str(settings.llm_model)

@@ -87,7 +87,7 @@ def _fields(block: str) -> dict[str, str]:
     return fields
 
 # %% ../../nbs/47_ranker.ipynb #c020d3
-_MOST_LEAVES = 256  # of a tree; those that ship have 18 at most
+_MOST_LEAVES = 256  # of a tree; those that ship have 36 at most
 # lists of a tree with one number for each inner node
 _NODES = {"split_feature": int, "threshold": float, "decision_type": int, "left_child": int, "right_child": int}
 _DECISIONS = {0, 2, 4, 6, 8, 10}  # LightGBM's codes for numerical splits, with their treatment of missing values
@@ -101,8 +101,10 @@ def _checked_numbers(fields: Mapping[str, str], names: Sequence[str]) -> tuple[d
     values = [float(n) for n in fields["leaf_value"].split()]
     if len(values) != leaves or any(len(numbers) != leaves - 1 for numbers in nodes.values()):
         raise ValueError("a tree lacks numbers")
-    if not all(abs(v) <= _LARGEST for v in values) or not all(map(math.isfinite, nodes["threshold"])):
+    if not all(abs(v) <= _LARGEST for v in values) or any(map(math.isnan, nodes["threshold"])):
         raise ValueError("a number is not finite")
+    # a split that asks only whether a signal is known has an infinite threshold
+    nodes["threshold"] = [min(max(t, -_LARGEST), _LARGEST) for t in nodes["threshold"]]
     if not set(nodes["split_feature"]) <= {*range(len(names))}: raise ValueError("a tree asks for an unknown signal")
     if not set(nodes["decision_type"]) <= _DECISIONS: raise ValueError("a tree decides in an unknown way")
     return nodes | {"split_feature": [NAMES.index(names[i]) for i in nodes["split_feature"]]}, values

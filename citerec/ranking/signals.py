@@ -24,7 +24,7 @@ from ..data.graph import Graph, push
 from ..data.lexical import stems
 from ..data.vectors import cosines, top_k
 from ..errors import CorpusError
-from .mentions import Mentions, authors_named, mentions, name_votes
+from .mentions import Mentions, authors_named, mentions, name_votes, years_apart
 from ..schema import Evidence, MarkedText, QueryAnalysis, SearchFilter
 from ..text import clean
 
@@ -239,7 +239,8 @@ def _by_words(corpus: Corpus, queries: Queries) -> dict[str, np.ndarray]:
     return {"bm25": shares(queries.body), "bm25_head": shares(queries.head), "bm25_expanded": shares(queries.expanded),
             "bm25_topic": shares(queries.topic), "title_bm25": titles.lexical.shares(queries.body),
             "title_cover": titles.coverage(queries.body), "title_cover_near": titles.coverage(queries.near),
-            "name_cover": titles.names(queries.body), "name_beside": titles.names(queries.beside)}
+            "name_cover": titles.names(queries.body)} | (
+            {"name_given": corpus.given.votes(queries.body, queries.near)} if corpus.given else {})
 
 # %% ../../nbs/45_signals.ipynb #s019e
 _CLOSEST = 10  # leading papers of the fused list, whose mean direction is compared with each candidate
@@ -287,7 +288,7 @@ _BY_WORDS = ("bm25", "bm25_head", "bm25_expanded", "bm25_topic")  # unknown wher
 # %% ../../nbs/45_signals.ipynb #s022
 SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.values`
     "text": ("dense", "bm25", "bm25_head", "dense_near", "title_bm25", "title_cover", "title_cover_near", "name_cover",
-             "bm25_expanded", "bm25_topic", "centroid", "rrf", "name_beside", "authors_named"),
+             "bm25_expanded", "bm25_topic", "centroid", "rrf", "name_given", "authors_named", "year_named"),
     "context": ("ctx_best", "ctx_near", "ctx_bm25", "ctx_soft", "ctx_beside", "ctx_names", "ctx_count",
                 "ctx_called", "ctx_called_best"),
     "graph": ("vote50", "vote200", "vote_soft", "vote_soft_norm", "vote_bm25", "vote_head", "vote_year", "cocite",
@@ -313,7 +314,8 @@ def leading(values: np.ndarray,  # shape (papers,)
 _LEADERS: dict[str, dict[str, int]] = {  # candidates taken from each order
     "text": {"dense": 250, "bm25": 200, "bm25_head": 80, "title_bm25": 40, "dense_near": 80, "title_cover_near": 30,
              "name_cover": 20, "bm25_topic": 40, "rrf": 100},
-    "context": {"ctx_best": 60, "ctx_near": 60, "ctx_bm25": 40, "ctx_soft": 60, "ctx_beside": 40, "ctx_names": 30},
+    "context": {"ctx_best": 60, "ctx_near": 60, "ctx_bm25": 40, "ctx_soft": 60, "ctx_beside": 40, "ctx_names": 30,
+                "ctx_called": 30},
 }
 _FROM_VARIANTS = (240, 160, 120, 80)  # candidates from all variants: by meaning, words, sentences and their words
 _LEAST_OF_VARIANT = 12  # least candidates from one variant, by each of these four
@@ -354,6 +356,7 @@ def _filled(corpus: Corpus, asked: Asked, rows: np.ndarray, seen: View) -> dict[
     if asked.centroid is not None: values[:, SIGNALS.index("centroid")] = corpus.cosines(asked.centroid, rows)
     values[:, SIGNALS.index("authors_named")] = authors_named(corpus, asked.mentions.people, rows)
     years = corpus.columns.years[rows]
+    values[:, SIGNALS.index("year_named")] = years_apart(asked.mentions.years, years)
     values[:, SIGNALS.index("year")] = np.where(years > 0, years, np.nan)
     values[:, SIGNALS.index("length")] = np.log1p(corpus.lengths[rows] / _LETTERS)
     votes = np.full((len(rows), asked.by_variant.shape[1], 1), np.nan, dtype=np.float32)
@@ -565,7 +568,8 @@ def _spread_out(flags: np.ndarray, known: np.ndarray) -> np.ndarray:
 _FORMS: dict[str, dict[str, str]] = {  # family -> signal -> its forms: value, share, rank
     "text": {"dense": "vr", "bm25": "vsr", "bm25_head": "vsr", "title_bm25": "sr", "title_cover": "vs",
              "name_cover": "v", "dense_near": "vr", "title_cover_near": "v", "centroid": "vsr", "rrf": "vsr",
-             "bm25_expanded": "sr", "bm25_topic": "vsr", "name_beside": "v", "authors_named": "v"},
+             "bm25_expanded": "sr", "bm25_topic": "vsr", "name_given": "v", "authors_named": "v",
+             "year_named": "v"},
     "claim": {"dense_claim": "vr", "bm25_claim": "vsr", "claim_rrf": "vsr"},
     "context": {"ctx_best": "vsr", "ctx_near": "vr", "ctx_bm25": "vsr", "ctx_soft": "vsr", "ctx_beside": "vsr",
                 "ctx_names": "vs", "ctx_count": "v", "ctx_claim": "vr", "ctx_words_claim": "vsr", "ctx_called": "vsr",

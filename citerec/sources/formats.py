@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OTHERS', 'LITERAL', 'RIS_KINDS', 'RIS_FIELDS', 'CSL_KINDS', 'CSL_FIELDS', 'from_latex', 'to_latex', 'Name',
-           'name_parts', 'names_in', 'latex_name', 'Entry', 'bib_entries', 'ris_entries', 'csl_entries']
+           'name_parts', 'split_names', 'latex_name', 'Entry', 'bib_entries', 'ris_entries', 'csl_entries']
 
 # %% ../../nbs/14_formats.ipynb #c003
 import json
@@ -14,6 +14,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from .records import is_others
 
 # %% ../../nbs/14_formats.ipynb #t007c
 _SYMBOLS = {"textasciicircum": "^", "textless": "<", "textgreater": ">", "textbar": "|", "slash": "/", "TeX": "TeX",
@@ -104,7 +106,6 @@ class Name:
 
 # %% ../../nbs/14_formats.ipynb #e007s
 OTHERS = Name("others")  # BibTeX's word for the authors that are not listed
-_OTHERS = re.compile(r"others|et\.? al\.?", re.IGNORECASE)
 _PARTICLES = frozenset("""van von der den de del della degli di da do dos das du des la le les lo ten ter te tot zu zum
 zur af av op het 't bin ibn""".split())
 _CAPITAL = frozenset("Van Von Vander De Del Della Di Da Dos Du La Le El Ter Ten St. Saint".split())  # of the family
@@ -149,7 +150,7 @@ def name_parts(text: str,  # "First von Last", "von Last, First", or a group
     parts = [" ".join(part.split()) for part in text.split(",")]
     parts = [part for part in parts if part]
     whole = ", ".join(parts)
-    if _OTHERS.fullmatch(whole): return OTHERS
+    if is_others(whole): return OTHERS
     if _GROUP.search(whole) and (len(parts) == 1 or re.match(r"(?i)inc\b|the\b", parts[1])): return Name(whole)
     if len(parts) > 1: return _last_first(parts)
     return _first_last(whole.split()) if " " in whole else Name(whole)
@@ -195,14 +196,14 @@ def _listed(text: str) -> list[str]:
     return parts
 
 # %% ../../nbs/14_formats.ipynb #e012s
-def names_in(text: str,  # a field of BibTeX, as `author` or `editor`
+def split_names(text: str,  # a field of BibTeX, as `author` or `editor`
              ) -> tuple[Name, ...]:  # "others" is a name here
     "The names in a list of names."
     listed = _split(f" {text} ", r"\s+(?i:and)(?=\s)")
     if len(listed) == 1 and "," not in text.partition(";")[0] and not re.search(r"&\w+;", text):
         listed = _split(text, ";")
     names = [_one_name(one) for several in listed for one in _listed(several) if one.strip("{} ")]
-    return tuple(OTHERS if _OTHERS.fullmatch(str(n)) else n for n in names if str(n))
+    return tuple(OTHERS if is_others(str(n)) else n for n in names if str(n))
 
 # %% ../../nbs/14_formats.ipynb #e014
 def _part(text: str) -> str:
@@ -276,7 +277,7 @@ def _bib_entry(name: str, line: int, entry: Any, strings: Mapping[str, str], not
     for one in entry.fields:
         value = _bare(one.value, strings) if one.enclosing == "no-enclosing" or note else str(one.value)
         if value.strip() and (own := _field_name(one.key)): raw.setdefault(own, value)
-    people = {role: names for role in _PEOPLE if (names := names_in(raw.get(role, "")))}
+    people = {role: names for role in _PEOPLE if (names := split_names(raw.get(role, "")))}
     fields = {k: _literal(v) if k in LITERAL else from_latex(v) for k, v in raw.items() if k != "author"}
     fields |= {role: " and ".join(map(str, names)) for role, names in people.items() if role != "author"}
     fields = {k: v for k, v in fields.items() if v}

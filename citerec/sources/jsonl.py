@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from ..errors import InputError, explain
 from ..identity import normal_doi
 from ..schema import CitationContext, CitationEdge, Paper, Record
-from .records import plain_text
+from .records import author_names, plain_text
 from .source import Source
 
 # %% ../../nbs/12_jsonl.ipynb #c009
@@ -29,7 +29,10 @@ _READ = frozenset({"title", "abstract", "authors", "concepts", "venue", "text"})
 
 def _cleaned(name: str, value: Any) -> Any:
     "A value in the form of our records: a list without nulls, a DOI in its standard form, text without markup."
-    if isinstance(value, list): return [_cleaned(name, v) for v in value if v is not None]
+    if isinstance(value, list):
+        if name == "authors" and all(v is None or isinstance(v, str) for v in value):
+            return list(author_names(filter(None, value)))
+        return [_cleaned(name, v) for v in value if v is not None]
     if name in _READ and isinstance(value, str): return plain_text(value)
     return (normal_doi(value) or value) if name == "doi" else value
 

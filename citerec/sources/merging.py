@@ -225,7 +225,7 @@ class _Combined(Source):
 
     def fingerprint(self) -> str:
         "Hash of the sources' own."
-        rule = "merged 2" if self.apart else "merged 1"
+        rule = "merged 3" if self.apart else "merged 1"
         return hashlib.sha256("\n".join([rule, *(s.fingerprint() for s in self.sources)]).encode()).hexdigest()
 
 # %% ../../nbs/15_merging.ipynb #t010q
@@ -280,7 +280,13 @@ class MergedSource(_Rerouted):
             for paper, lead in zip(self._records(), group, strict=True):
                 if sizes[lead] > 1: versions[lead].append(paper)
         for i, (paper, lead) in enumerate(zip(self._records(), group, strict=True)):
-            if i == lead: yield self._reroute(merge_papers(versions.pop(i)) if sizes[i] > 1 else paper)
+            if i == lead: yield self._reroute(self._joined(versions.pop(i)) if sizes[i] > 1 else paper)
+
+    def _joined(self, records: list[Paper]) -> Paper:
+        "One record of several; between sources that are apart, the last record with the id of the first leads."
+        if not self.apart: return merge_papers(records)
+        last = next(p for p in reversed(records) if p.paper_id == records[0].paper_id)
+        return merge_papers([last, *(p for p in records if p is not last)])
 
     def retracted(self) -> set[str]:
         "Ids of works that a source knows to be withdrawn."

@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['unescape', 'find_doi', 'find_arxiv_id', 'mended', 'plain_text', 'clean_year', 'dig', 'dig_list', 'whole_number',
-           'make_paper', 'of_kind', 'best_text', 'clean_paper']
+           'make_paper', 'of_kind', 'best_text', 'is_others', 'author_names', 'clean_paper']
 
 # %% ../../nbs/11_records.ipynb #c003
 import html
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import ValidationError
@@ -177,13 +178,27 @@ def best_text(*papers: Paper,  # records of one paper, the preferred first; at l
     best = next((p for p in texts if p.text_kind == "abstract"), texts[0] if texts else papers[0])
     return {"abstract": best.abstract, "text_kind": best.text_kind}
 
+# %% ../../nbs/11_records.ipynb #a014n
+_OTHERS = re.compile(r"\W*(?:and )?(?:others|et\.? ?al)\W*", re.IGNORECASE)
+
+def is_others(name: str,
+              ) -> bool:
+    "Whether a name in a list stands for all that are not listed, as *et al.* does."
+    return bool(_OTHERS.fullmatch(name))
+
+def author_names(names: Iterable[str],
+                 ) -> tuple[str, ...]:  # in their order
+    "The names in a list of authors without markup, without *et al.*, and without those that have no letter."
+    plain = (re.sub(r"[\s,]+et\.? ?al\W*$", "", plain_text(name)) for name in names)
+    return tuple(name for name in plain if re.search(r"[^\W\d_]", name) and not is_others(name))
+
 # %% ../../nbs/11_records.ipynb #t014d
 def clean_paper(paper: Paper,
                 ) -> Paper:  # the same where there is nothing to clean
     "A paper without markup, entities and mojibake in its title, abstract, venue, names and concepts."
     clean: dict[str, Any] = {"title": plain_text(paper.title) or paper.title, "abstract": plain_text(paper.abstract),
                              "venue": plain_text(paper.venue) or None,
-                             "authors": tuple(map(plain_text, paper.authors)),
+                             "authors": author_names(paper.authors),
                              "concepts": tuple(map(plain_text, paper.concepts))}
     changed = {name: value for name, value in clean.items() if value != getattr(paper, name)}
     return paper.model_copy(update=changed) if changed else paper

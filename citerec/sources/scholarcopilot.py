@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..files import sha256_of
 from ..identity import normal_arxiv_id, tells, title_key
 from ..schema import CitationContext, CitationEdge, EvalSample, Paper
-from .formats import OTHERS, from_latex, names_in
+from .formats import OTHERS, from_latex, split_names
 from .records import make_paper, plain_text
 from .source import Source
 from ..text import MARKER, sentences
@@ -143,7 +143,7 @@ def arxiv_year(arxiv_id: str | None,  # in its one form
 def _authors(bibtex: str) -> tuple[str, ...]:
     "The authors in a BibTeX entry."
     listed = _AUTHOR.search(bibtex)
-    return tuple(str(n) for n in names_in(_bare(listed[1] or listed[2] or "")) if n != OTHERS) if listed else ()
+    return tuple(str(n) for n in split_names(_bare(listed[1] or listed[2] or "")) if n != OTHERS) if listed else ()
 
 # %% ../../nbs/27_scholarcopilot.ipynb #c022
 def _text_of(fields: Mapping[str, Any], *names: str) -> str:

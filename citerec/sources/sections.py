@@ -201,7 +201,7 @@ def _is_name(text: str) -> bool:
     own = [w for w in words if w.casefold() not in _PARTICLES]
     return len(own) > 1 and all(w[0].isupper() for w in own) and len(_letters(own[-1])) > 1 and len(text) < 50
 
-def _names_in(text: str) -> list[str]:
+def _people_in(text: str) -> list[str]:
     "The names in a line of authors; empty if the line has anything else."
     parts = [p for part in _BETWEEN.split(_MARKS.sub(" , ", text)) if (p := " ".join(part.split()).strip(" .,;"))]
     parts = [p for p in parts if p.casefold() not in ("jr", "sr", "phd", "ph.d", "md", "dr", "prof")]
@@ -254,7 +254,7 @@ def _goes_on(above: PdfLine, line: PdfLine) -> bool:
     "Whether a line continues the title in the line above it."
     down, size, larger = above.box[1] - line.box[1], above.size, abs(above.size - line.size)
     if line.bold != above.bold or larger > .12 * size or down < -2: return False
-    names = _names_in(line.text)
+    names = _people_in(line.text)
     if names and (len(names) > 1 or larger > .03 * size or down > 1.4 * size): return False
     return down < 1.9 * size or (down < 2.6 * size and line.font == above.font)
 
@@ -281,12 +281,12 @@ def _authors(lines: Sequence[PdfLine], said: str) -> tuple[str, ...]:
     "The authors below the title."
     found, first = list[str](), None
     for line in lines:
-        names = [name for part in line.parts or (line.text,) for name in _names_in(part)]
+        names = [name for part in line.parts or (line.text,) for name in _people_in(part)]
         if names and (first is None or alike(style_of(line), style_of(first))):
             first = first or line
             found += names
     page = _letters(" ".join(line.text for line in lines))
-    own = _names_in(re.sub(r"\s*;\s*", ", ", said))
+    own = _people_in(re.sub(r"\s*;\s*", ", ", said))
     if len(own) > len(found) and all(_letters(name.split()[-1]) in page for name in own): found = own
     return tuple(dict.fromkeys(found))
 

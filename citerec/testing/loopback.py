@@ -71,7 +71,7 @@ def _handler(answer: Callable[[Request], Response],
             reply = answer(request)
             try: _send(self, reply)
             except OSError: self.close_connection = True  # the client is gone
-        do_POST = do_PUT = do_CONNECT = do_GET
+        do_POST = do_PUT = do_PATCH = do_CONNECT = do_GET
     return Handler
 
 class _Server(ThreadingHTTPServer):

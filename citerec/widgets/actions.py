@@ -89,9 +89,10 @@ _RENDER = """
 function render({ model, el }) {
   let root = null;
   const click = (event) => clicked(event, root, model), key = (event) => typed(event, root, model);
-  const fill = ({ slot, html }) => {
+  const fill = ({ slot, html, focus }) => {
     const place = root.querySelector(`[data-slot="${CSS.escape(slot)}"]`);
     if (place) place.innerHTML = html;
+    if (focus) (place?.querySelector("button") ?? place?.querySelector("[tabindex]"))?.focus();
   };
   const looking = setInterval(() => {
     root = el.closest(".citerec-view");
@@ -136,6 +137,7 @@ class Actions(anywidget.AnyWidget):
     def fill(self,
              slot: str,  # name of a place, `data-slot`
              html: str,  # escaped
+             focus: bool = False,  # lead the reader there: the first button gets the focus
              ) -> None:
         "Put HTML into a place of the view."
-        self.send({"slot": slot, "html": html})
+        self.send({"slot": slot, "html": html, "focus": focus})

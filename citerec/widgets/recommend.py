@@ -20,7 +20,7 @@ from ..arranging import EXPORTS, GROUPS, SORTS, arranged, exported, grouped
 from ..cards import STYLE, as_html
 from ..data.votes import Recent, RecentTexts, Votes
 from ..errors import CiterecError, InputError
-from ..llm.quoting import visible
+from ..llm.quoting import shortened, visible
 from ..schema import PipelineState, Recommendation
 from ..settings import CROSS_ENCODER, PRESETS
 from .actions import Actions, Told, act_box, act_button
@@ -272,17 +272,12 @@ class _Export(widgets.VBox):
         self.link.value = _download(EXPORTS[self.form.value][0], self.content.value)
 
 # %% ../../nbs/92_recommend.ipynb #p11
-def _cut(text: str, most: int) -> str:
-    "A text on one line, with so many characters at most."
-    words = " ".join(visible(text).split())
-    return f"{words[:most]}…" if len(words) > most else words
-
 def _told(recent: Recent) -> str:
     "A recent text on one line, with its options."
     chosen = [(name.replace("_", " "), value) for name, value in recent.options.items()]
     told = ", ".join(name if value is True else f"{name} {value}" for name, value in chosen if value != _RESULTS)
-    options = f" ({_cut(told, 40)})" if told else ""
-    return f"{recent.at.astimezone():%Y-%m-%d %H:%M}  {_cut(recent.text, 60)}{options} → {recent.best[:50]}"
+    options = f" ({shortened(told, 40)})" if told else ""
+    return f"{recent.at.astimezone():%Y-%m-%d %H:%M}  {shortened(recent.text)}{options} → {shortened(recent.best, 50)}"
 
 class _History(widgets.VBox):
     "The texts that were asked last."

@@ -7,6 +7,7 @@ __all__ = ['example_draft', 'filled_html', 'WriteView']
 
 # %% ../../nbs/94_write.ipynb #w003
 import shlex
+from collections.abc import Callable
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -18,9 +19,15 @@ import ipywidgets as widgets
 from ..cards import STYLE, card
 from ..errors import InputError
 from ..llm.quoting import one_line
-from .parts import View, button_of, draw, folder_of, on_enter, recommender_of, words_html
+from .actions import Actions, Told, act_button
+from citerec.widgets.parts import (
+    View, button_of, draw, error_html, folder_of, on_enter, recommender_of, sentence_of, words_html,
+)
 
-if TYPE_CHECKING: from citerec.writing.draft import Draft, Filled
+if TYPE_CHECKING:
+    from citerec.schema import Recommendation
+    from citerec.writing.changes import Change
+    from citerec.writing.draft import Draft, Filled
 
 # %% ../../nbs/94_write.ipynb #x002
 _DRAFT = r"""\documentclass{article}
@@ -63,34 +70,98 @@ def _command(draft: "Draft",
     command = f"citerec draft cite {shlex.quote(path)} {shlex.quote(where)} {shlex.quote(one.best.paper_id)}"
     return f"<p>In a terminal, <code>{escape(one_line(command))}</code> cites the first paper here.</p>"
 
+_DONE = "done"  # name of the place above all others, for what was done
+
+def _cite_here(at: str) -> str:
+    "The button that shows what citing a paper changes, and room for the change."
+    button = act_button("offer", "Cite here", "Show what changes if this paper is cited here", at=at)
+    return f'<div class="citerec-acts">{button}</div><div data-slot="{escape(at)}"></div>'
+
 def filled_html(draft: "Draft",
                 path: str,  # as the user wrote it
                 filled: "list[Filled]",
                 ) -> str:
     "The places of a draft, each with its recommended papers."
-    def place(one: "Filled") -> str:
-        cards = "".join(card(r) for r in one.recommendations) or "<p>Nothing in this corpus fits.</p>"
+    def place(at: int, one: "Filled") -> str:
+        cards = "".join(card(r, acts=_cite_here(f"{at} {r.paper_id}")) for r in one.recommendations)
         said = f"<p>{escape(one_line(one.sentence.text))}</p>{_command(draft, path, one)}"
-        return f"<h4>Line {one.line}</h4>{said}{cards}"
-    return f'<div class="citerec">{STYLE}{"".join(map(place, filled)) or "<p>No citation is missing.</p>"}</div>'
+        return f"<h4>Line {one.line}</h4>{said}{cards or '<p>Nothing in this corpus fits.</p>'}"
+    places = "".join(place(at, one) for at, one in enumerate(filled))
+    shown = places or "<p>No citation is missing.</p>"
+    return f'<div class="citerec">{STYLE}<div data-slot="{_DONE}"></div>{shown}</div>'
 
 _REPORTS = {  # method of `Draft` -> label of its button, and what its report says
     "check": ("What is missing", "sentences without a citation, open places, keys without an entry"),
     "fill": ("What would fit", "papers for each place that lacks a citation"),
     "audit": ("Check the bibliography", "entries that are wrong, unused, or cited where they do not fit")}
 _HELP = draw("<p>Write the path of a draft in LaTeX, Markdown or plain text, or of a .bib file to check it alone. "
-             "It is read and never changed; what would fit comes with the command that cites it.</p><ul>"
+             "It is changed only when you cite a paper in it: <b>Cite here</b> shows the change and asks first.</p><ul>"
              + "".join(f"<li><b>{label}</b>: {what}</li>" for label, what in _REPORTS.values()) + "</ul>")
 
 # %% ../../nbs/94_write.ipynb #w004v
-class WriteView(View):
-    "A view of a draft with three reports."
+_UNDO = act_button("undo", "Undo", "Bring the old files back")
+
+class _Citing(View):
+    "A view that shows a change of the draft, writes it when it is confirmed, and takes it back."
+    def __init__(self, fields: list[widgets.Widget], buttons: tuple[widgets.Widget, ...]):
+        self.draft: Draft | None = None  # the one that was looked at last
+        self.offered: dict[str, tuple[Filled, Recommendation]] = {}  # name of a card -> its place and paper
+        self.changes: dict[str, Change] = {}  # name of a card -> the change that it shows
+        self.actions = Actions({"offer": self._offer, "write": self._write, "undo": self._undo})
+        super().__init__(fields, buttons, [self.actions])
+        self.add_class("citerec-view")
+
+    def run(self,
+            report: str,  # check, fill or audit
+            ) -> None:
+        "Open the draft as it is now, and show a report."
+        raise NotImplementedError
+
+    def _in_card(self, at: str, do: Callable[[], str]) -> None:
+        "Show in a card what comes of a press, or why it cannot be done."
+        try: self.actions.fill(at, do())
+        except Exception as e: self.actions.fill(at, error_html(sentence_of(e)))
+
+    def _again(self, done: str, button: str = "") -> None:
+        "Read the draft again, and say above its places what was done."
+        self.run("fill")
+        said = f'<p role="status" tabindex="-1">{button} {escape(one_line(done))}</p>'
+        self.actions.fill(_DONE, draw(said), focus=True)
+
+    def _offer(self, told: Told) -> None:
+        "Show what citing a paper at a place changes."
+        at = str(told.get("at"))
+        if at not in self.offered or not (draft := self.draft): return
+        def shown() -> str:
+            one, paper = self.offered[at]
+            change = self.changes[at] = draft.cite(one.place, paper, dry_run=True)
+            write = act_button("write", "Write this change", "The old files are kept, and Undo brings them back", at=at)
+            return change._repr_html_() + write
+        self._in_card(at, shown)
+
+    def _write(self, told: Told) -> None:
+        "Write a change that is shown."
+        at = str(told.get("at"))
+        if at not in self.changes: return
+        def written() -> str:
+            files = ", ".join(path.name for path in self.changes.pop(at).apply())
+            self._again(f"Written: {files}.", _UNDO)
+            return ""
+        self._in_card(at, written)
+
+    def _undo(self, _: Told) -> None:
+        "Take the last change of the draft back."
+        if not (draft := self.draft): return
+        self.work(lambda: self._again(f"Taken back: {draft.undo()}."))
+
+# %% ../../nbs/94_write.ipynb #w004w
+class WriteView(_Citing):
+    "A view of a draft with three reports, from which papers can be cited."
     def __init__(self,
                  corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings
                  ):
         self.folder = folder_of(corpus)
         self.text = widgets.Text(placeholder="Draft: paper.tex, notes.md", layout={"width": "auto"})
-        self.draft: Draft | None = None  # the one that was looked at last
         on_enter(self.text, lambda: self.run("check"))
         self.example = button_of("Example draft", "Try a short draft with faults", self._try)
         self.buttons = {name: button_of(label, hint, partial(self.run, name), "primary" * (name == "check"))
@@ -114,9 +185,15 @@ class WriteView(View):
         if not path: raise InputError("No draft is given.", "Write the path of its main file.")
         self.show(draw(words_html("reading the draft …")))
         file, rec = Path(path).expanduser(), recommender_of(self.folder)
+        self.offered, self.changes = {}, {}
         if name == "audit": drawn = audit_file(file, rec)._repr_html_()
         else:
             self.draft = Draft.open(file, rec)
-            drawn = (self.draft.check()._repr_html_() if name == "check"
-                     else filled_html(self.draft, path, self.draft.fill(progress=False)))
+            drawn = self.draft.check()._repr_html_() if name == "check" else self._filled(self.draft, path)
         self.show(drawn, f"{name} {path}")
+
+    def _filled(self, draft: "Draft", path: str) -> str:
+        "What would fit, with buttons to cite it."
+        filled = draft.fill(progress=False)
+        self.offered = {f"{at} {r.paper_id}": (one, r) for at, one in enumerate(filled) for r in one.recommendations}
+        return filled_html(draft, path, filled)

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import InputError
-from ..sources.formats import OTHERS, Name, names_in
+from ..sources.formats import OTHERS, Name, split_names
 from ..text import _ROUND, _SQUARE, _TODO, _round, _square, _todo
 from .latex import LatexReader, read_latex
 from .markdown import MarkdownReader
@@ -285,7 +285,7 @@ class _Names:
         return found
 
     def __call__(self, keys: Iterable[str]) -> str:
-        shown = list(dict.fromkeys(_people(names_in(self.fields.get(key, ""))) or _by_key(key) for key in keys))
+        shown = list(dict.fromkeys(_people(split_names(self.fields.get(key, ""))) or _by_key(key) for key in keys))
         return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 # %% ../../nbs/71_manuscript.ipynb #s033s
