@@ -184,6 +184,6 @@ class ContextIndex(_Names):
                 ) -> "ContextIndex":
         "The index without the sentences of these documents."
         names = set(document_ids)
-        numbered = names and self.documents is not None
-        hidden: list = [i for i, name in enumerate(self.documents) if name in names] if numbered else [*names]
+        hidden: list = [*names]
+        if names and self.documents is not None: hidden = [i for i, n in enumerate(self.documents) if n in names]
         return replace(self, seen=self.seen & ~np.isin(self.citing, hidden)) if hidden else self

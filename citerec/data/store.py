@@ -440,7 +440,8 @@ class _Columns(_KeptColumns):
     def concepts(self) -> Sequence[tuple[str, ...]]:
         "Concepts by row, in lower case."
         if (kept := self._kept_column("concepts")) is not None:
-            starts, numbers = (np.frombuffer(self._kept_column(f"concepts {n}"), "<i4") for n in ("starts", "numbers"))
+            parts = (self._kept_column(f"concepts {part}") or b"" for part in ("starts", "numbers"))
+            starts, numbers = (np.frombuffer(part, dtype="<i4") for part in parts)
             return Concepts([*PackedTexts(kept)], starts, numbers)
         lowered = ((None, c.lower()) for (c,) in self._rows("SELECT concepts FROM papers ORDER BY row"))
         return [tuple(concepts) for _, concepts in self._lists(lowered)]

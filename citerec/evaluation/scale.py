@@ -175,7 +175,8 @@ def _write_known(source: Recombined, path: Path) -> np.ndarray:  # the keys
     "Write the vectors of all texts into a .npy file of 16-bit numbers."
     parents, context_index, rng = source.parents, source.parents.corpus.context_index, np.random.default_rng(0)
     keys, dim = [_key(paper.text) for paper in source.papers()], parents.vectors.shape[1]
-    contexts = [(_key(without_markers(c.text)), j) for c, (_, j, _) in zip(source.contexts(), source._turns(), strict=True)]
+    turns = zip(source.contexts(), source._turns(), strict=True)
+    contexts = [(_key(without_markers(context.text)), j) for context, (_, j, _) in turns]
     out = np.lib.format.open_memmap(path, "w+", np.float16, (source.n + len(contexts), dim))
     for start in range(0, source.n, _WRITTEN):
         rows = np.arange(start, min(start + _WRITTEN, source.n))
@@ -183,7 +184,8 @@ def _write_known(source: Recombined, path: Path) -> np.ndarray:  # the keys
     places = {} if context_index is None else {str(name): i for i, name in enumerate(context_index.ids)}
     for i, (_, j) in enumerate(contexts):
         assert context_index is not None
-        vector = context_index.vectors[places[parents.contexts[j].context_id]] + rng.normal(0, _NOISE / math.sqrt(dim), dim)
+        vector = context_index.vectors[places[parents.contexts[j].context_id]]
+        vector = vector + rng.normal(0, _NOISE / math.sqrt(dim), dim)
         out[source.n + i] = vector / np.linalg.norm(vector)
     out.flush()
     return np.array([*keys, *(key for key, _ in contexts)], dtype=np.uint64)
