@@ -70,7 +70,8 @@ def execute(path: Path, only: list[str]) -> str:
     written = json.loads(path.read_text(encoding="utf-8"))
     for cell, ran in zip(written["cells"], notebook.cells, strict=True):
         if cell["cell_type"] != "code": continue
-        cell["outputs"] = before[cell["id"]] if skipped(cell) else kept({**cell, "outputs": ran.get("outputs", [])})
+        asked = {**cell, "source": NOT_RUN.sub("", whole[cell["id"]]).lstrip(), "outputs": ran.get("outputs", [])}
+        cell["outputs"] = before[cell["id"]] if skipped(cell) else kept(asked)
         cell["execution_count"] = None
         for o in cell["outputs"]:
             if "text" in o and isinstance(o["text"], str): o["text"] = o["text"].splitlines(keepends=True)
