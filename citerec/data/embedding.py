@@ -288,11 +288,15 @@ class ByteVectors:
             part = slice(start, start + _ROWS)
             out[:, part] = _whole_numbers(self.codes[part], codes).T * self.units[part]
         out *= units[:, None]
-        first = max(0, len(self.codes) - _AGAIN)
-        again = np.unique([np.argpartition(of_query, first)[first:] for of_query in out])
-        out[:, again] = (ByteVectors(self.codes, self.units)[again] @ queries).T
+        self._improve(out, queries)
         if self.rows is not None: out = out[:, self.rows]
         return out[0] if query.ndim == 1 else out.T
+
+    def _improve(self, cosines: np.ndarray, queries: np.ndarray) -> None:
+        "Compute the leading cosines of each query again, with the query as it is."
+        first = max(0, len(self.codes) - _AGAIN)
+        again = np.unique([np.argpartition(of_query, first)[first:] for of_query in cosines])
+        cosines[:, again] = (ByteVectors(self.codes, self.units)[again] @ queries).T
 
 def _whole_numbers(codes: np.ndarray, queries: np.ndarray) -> np.ndarray:
     "The products of vectors in 8 bits, shape (vectors, queries)."

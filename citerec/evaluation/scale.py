@@ -108,8 +108,11 @@ class Recombined(Source):
                  ):
         self.name, self.parents, self.n = "recombined", _Parents(corpus, n), n
 
-    def check(self) -> None: pass
+    def check(self) -> None:
+        "Nothing is checked: the records are made here."
+
     def fingerprint(self) -> str:
+        "A hash of the number of papers and of the real corpus."
         return hashlib.sha256(f"recombined {self.n} {self.parents.corpus.manifest['fingerprint']}".encode()).hexdigest()
 
     def papers(self) -> Iterator[Paper]:
