@@ -143,22 +143,23 @@ def checksums(folder: Path,
     return {p.relative_to(folder).as_posix(): (p.stat().st_size, _crc32(p), _sha256(p)) for p in files}
 
 # %% ../nbs/03_files.ipynb #c011g
-def _difference(path: Path, size: int, crc32: int, sha256: str, deep: bool) -> str | None:
+def _difference(path: Path, size: int, crc32: int, sha256: str, deep: bool, bytes_too: bool) -> str | None:
     "What is wrong with a file; None if it is unchanged."
     if not path.is_file(): return "is missing"
     if path.stat().st_size != size: return "has another size"
-    if _crc32(path) != crc32 or (deep and _sha256(path) != sha256): return "has other bytes"
+    if bytes_too and (_crc32(path) != crc32 or (deep and _sha256(path) != sha256)): return "has other bytes"
     return None
 
 def altered(folder: Path,
             kept: Checksums,
             deep: bool = False,  # compare SHA-256 too
+            bytes_too: bool = True,  # False: compare only the sizes, which takes no time
             ) -> dict[str, str]:  # path in the folder -> "is missing", "has another size", …; empty: all is well
     "The files that were changed or removed."
     faults = {}
     for name, (size, crc32, sha256) in kept.items():
         outside = ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute()
-        try: fault = "is missing" if outside else _difference(folder / name, size, crc32, sha256, deep)
+        try: fault = "is missing" if outside else _difference(folder / name, size, crc32, sha256, deep, bytes_too)
         except OSError as e: fault = f"cannot be read ({e.strerror})"
         if fault: faults[name] = fault
     return faults

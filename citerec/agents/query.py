@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from ..asking.synonyms import ACRONYMS
 from ..data.corpus import Corpus
 from ..data.lexical import STOPWORDS, stems
+from ..data.packed import LARGE
 from ..errors import InputError, ServiceError
 from ..files import made_once
 from ..identity import normal_arxiv_id, normal_doi
@@ -159,6 +160,7 @@ def runs(text: str,
     return [*out, run] if run else out
 
 # %% ../../nbs/54_query.ipynb #c009a
+_SAMPLED = 50_000  # titles that are read of a large corpus
 _FEW = 3_000  # in a corpus of at most so many papers, the abstracts are read as well
 _LONGEST = 3  # words of a phrase
 
@@ -195,8 +197,17 @@ class Topics:
     @classmethod
     def of(cls, corpus: Corpus) -> "Topics":
         "The topics of a corpus."
-        few = len(corpus.ids) <= _FEW
-        return cls(corpus.store.titles(), corpus.store.texts(0, _FEW) if few else (), corpus.lexical.frequencies)
+        papers = len(corpus.ids)
+        if papers > LARGE: return cls._of_sample(corpus, range(0, papers, max(1, papers // _SAMPLED)))
+        texts = corpus.store.texts(0, _FEW) if papers <= _FEW else ()
+        return cls(corpus.store.titles(), texts, corpus.lexical.frequencies)
+
+    @classmethod
+    def _of_sample(cls, corpus: Corpus, rows: Sequence[int]) -> "Topics":
+        "The topics of some papers, which stand for all."
+        share = len(rows) / len(corpus)
+        frequencies = {stem: max(1, round(share * n)) for stem, n in corpus.lexical.frequencies.items()}
+        return cls(corpus.store.titles_at(rows), (), frequencies)
 
     def ends_phrases(self, word: str) -> float:
         "The share of a word's occurrences in titles in which it is the last word of a run; 0 to 1."

@@ -21,6 +21,7 @@ from ..llm.client import LLM, llm_report, llm_stopped
 from ..llm.prompts import Instructions, instructions_for
 from ..llm.quoting import gives_orders, quoted
 from ..llm.spending import Prompt
+from ..ranking.choosing import choose
 from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.known import known_paths
 from ..ranking.paths import wider_paths
@@ -203,24 +204,34 @@ def _with_paths(corpus: Corpus, state: PipelineState, evidence: Evidence, order:
             for c, more in zip(candidates, wider, strict=True)]
 
 # %% ../../nbs/57_reranking.ipynb #c029l
-_TRUST = 3  # weight of the ranker's order, where that of a cross-encoder is 1
+_LOGIT = .15  # score that a logit is worth which lies one standard deviation above the mean of a text's logits
 
-def _places(n: int, logits: Sequence[float], rrf_k: int) -> list[int]:
-    "The order of n ranked candidates after a cross-encoder has read the leading ones."
-    places = [*range(n)]
+def _places(scores: np.ndarray, logits: Sequence[float]) -> list[int]:
+    "The order of ranked candidates after a cross-encoder has read the leading ones."
+    places = [*range(len(scores))]
     if not logits: return places
-    by_reading = np.argsort(-np.array(logits), kind="stable").tolist()
-    return [*fuse([places[: len(logits)]] * _TRUST + [by_reading], rrf_k), *places[len(logits) :]]
+    told = np.array(logits) - np.mean(logits)
+    both = scores[: len(told)] + _LOGIT * told / (np.std(logits) or 1)
+    return [*np.argsort(-both, kind="stable").tolist(), *places[len(told) :]]
+
+# %% ../../nbs/57_reranking.ipynb #c029c
+def _judged(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
+            queries: Queries) -> tuple[np.ndarray, np.ndarray | None]:
+    "Scores and confidences of all candidates; those of a list that the filter names are compared with each other."
+    table = features(evidence, queries, year_of_draft(state.filters))
+    scores = ranker.score(table)
+    if state.filters.within_ids:
+        chosen = choose(corpus, state.user_text, evidence.rows, scores, state.filters.exclude_ids)
+        if chosen: return chosen
+    return scores, ranker.confidence(table, scores)
 
 # %% ../../nbs/57_reranking.ipynb #c029m
-def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence, rrf_k: int,
+def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
                read: Reader) -> tuple[list[RankedPaper], str]:
     "The best candidates of the evidence, and the reason if a wanted cross-encoder has not read them."
     queries = queries_in(state)
-    table = features(evidence, queries, year_of_draft(state.filters))
-    scores = ranker.score(table)
-    order = np.argsort(-scores, kind="stable")[:_KEPT]
-    confidence, claims = ranker.confidence(table, scores), served(evidence, queries)
+    scores, confidence = _judged(corpus, ranker, state, evidence, queries)
+    order, claims = np.argsort(-scores, kind="stable")[:_KEPT], served(evidence, queries)
     candidates = _with_paths(corpus, state, evidence, order)
     chosen, prepared = [claims[i] for i in order], state.prepared.claims if state.prepared else ()
     texts, leading = [queries.body if c is None else prepared[c] for c in chosen[:READ]], candidates[:READ]
@@ -230,7 +241,7 @@ def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: E
     sure = None if confidence is None else confidence[order]
     return [RankedPaper(paper=candidates[p], rerank_score=float(falling[i]), claim=chosen[p],
                         confidence=None if sure is None else float(sure[i]))
-            for i, p in enumerate(_places(len(candidates), logits, rrf_k))], unread
+            for i, p in enumerate(_places(falling, logits))], unread
 
 # %% ../../nbs/57_reranking.ipynb #c029b
 def _by_model(llm: LLM, state: PipelineState, ranked: list[RankedPaper], corpus: Corpus | None = None,
@@ -265,7 +276,7 @@ class RerankingAgent:
     def _ordered(self, state: PipelineState) -> tuple[list[RankedPaper], str]:
         read, rrf_k = partial(_try_to_read, self.cross_encoder, self.missing), self.settings.rrf_k
         if not self.ranker or state.evidence is None: return _by_fusion(state, rrf_k, read)
-        return _by_ranker(self.corpus, self.ranker, state, state.evidence, rrf_k, read)
+        return _by_ranker(self.corpus, self.ranker, state, state.evidence, read)
 
     def __call__(self,
                  state: PipelineState,

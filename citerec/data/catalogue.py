@@ -125,7 +125,7 @@ def _snapshot(choices: SimpleNamespace, pages: Path, watched: bool):
     chosen, in_update = _openalex_choices(choices), pages.parent.name.startswith("update-")
     kept = pages.parent.parent / pages.name if in_update else pages  # an update reads only files that are new
     if chosen.get("topics") == ("all",): chosen["topics"] = ()
-    return SnapshotSource(choices.dir, SnapshotSelection(**chosen), kept, watched)
+    return SnapshotSource(choices.dir, SnapshotSelection(**chosen), kept, watched, choices.engine)
 
 SOURCES["openalex-snapshot"] = SourceMaker(_snapshot, frozenset({
     "dir", "topics", "years", "types", "min_citations", "max", "retracted", "without_abstract"}))
@@ -223,12 +223,13 @@ def recipe_of(sources: Sequence[str],  # names of `SOURCES`, or folders
 def source_of(recipe: Chosen,
               pages: Path,  # folder of what services answered
               progress: bool = False,  # show progress bars
+              engine: str | None = None,  # where large files are read: dask, or a Dask scheduler; None: here
               ) -> Any:  # a `Source`
     "The source of a recipe. Several sources are combined."
     from citerec.errors import InputError
     from citerec.sources.jsonl import JsonlSource
     from citerec.sources.merging import MergedSource
-    choices = SimpleNamespace(**recipe)
+    choices = SimpleNamespace(**recipe, engine=engine)
     over = [name for name in choices.source if name in SOURCES and SOURCES[name].over]
     made = [SOURCES[name].make(choices, pages, progress) if name in SOURCES else JsonlSource(name, choices.vectors)
             for name in choices.source if name not in over]
@@ -297,9 +298,11 @@ def _build_named(folder: Path, recipe: Chosen, settings: "Settings | None", prog
     from citerec.data.building import PAGES
     from citerec.data.corpus import Corpus
     from citerec.errors import CorpusError
+    from citerec.settings import load_settings
+    settings = settings or load_settings()
     if recipe["types"] is None and _older(folder): recipe["types"] = "all"
     with _leaving_no_empty(folder / PAGES, folder):
-        source = source_of(recipe, folder / PAGES, progress)
+        source = source_of(recipe, folder / PAGES, progress, settings.engine)
         try: return Corpus.build(source, folder, settings, progress, recipe=recipe)
         except CorpusError as e:
             if "other records" not in e.problem or not _made_by(str(folder), recipe): raise
@@ -315,13 +318,16 @@ def update(folder: str | Path,  # a corpus that `build` made of sources by name
     from citerec.data.building import PAGES
     from citerec.data.corpus import Corpus, next_update
     from citerec.errors import CorpusError
+    from citerec.settings import load_settings
+    settings = settings or load_settings()
     with Corpus.open(folder) as corpus:
         kept, all_types = corpus.manifest.get("recipe"), _has_all_types(corpus.manifest)
     if not isinstance(kept, dict):
         raise CorpusError(f"The corpus in {folder} does not say how it was made.",
                           "Build it again by `citerec.build` or `citerec build`.")
     recipe = {name: kept.get(name) for name in ("source", *CHOICES)} | ({"types": "all"} if all_types else {})
-    return Corpus.update(source_of(recipe, next_update(folder) / PAGES, progress), folder, settings, progress)
+    source = source_of(recipe, next_update(folder) / PAGES, progress, settings.engine)
+    return Corpus.update(source, folder, settings, progress)
 
 # %% ../../nbs/42_catalogue.ipynb #h002
 @dataclass(frozen=True)

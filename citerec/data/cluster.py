@@ -7,21 +7,23 @@ __all__ = ['ClusterEmbedder', 'embedding_on']
 
 # %% ../../nbs/33a_cluster.ipynb #k003
 import contextlib
-import logging
-import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
 
 from .embedding import Embedder, embed_for_another
-from ..errors import CiterecError, InputError
+from ..workers import each_part, workers_of
 
 # %% ../../nbs/33a_cluster.ipynb #k008
 _TASK = 64  # texts a worker gets at once
 _ALONE = 16  # so few texts are embedded in this process
-_TRIES = 3  # how often a text may be on a worker that dies
+
+def _embed_task(model: tuple[Any, ...], task: tuple[tuple[int, ...], list[str]]) -> np.ndarray:
+    "The vectors of a task: the rows and the texts."
+    return embed_for_another(model, task[1])
 
 class ClusterEmbedder(Embedder):
     "An embedder whose texts are embedded by the workers of a Dask cluster."
@@ -34,76 +36,22 @@ class ClusterEmbedder(Embedder):
 
     def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
         if len(texts) <= _ALONE: return super()._embedded(texts, progress)
-        order = np.argsort([-len(t) for t in texts], kind="stable")
-        tasks = [order[start : start + _TASK] for start in range(0, len(order), _TASK)]
-        out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for rows, vectors in self._answers(tasks, texts, progress): out[rows] = vectors
-        return out
-
-    def _answers(self, tasks: Sequence[np.ndarray], texts: Sequence[str],
-                 progress: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        "The rows of each task and their vectors, in any order; raises `CiterecError` where the cluster is lost."
-        from distributed import as_completed
         model = (self.name, self.batch_size, self.device, self.sha256, self.trusted)
-        with _lost_cluster(), tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
-            asked = {self.client.submit(embed_for_another, model, [texts[i] for i in rows], pure=False,
-                                        retries=_TRIES): rows for rows in tasks}
-            for future in as_completed(list(asked)):
-                yield asked[future], future.result()
-                bar.update(len(asked[future]))
-
-# %% ../../nbs/33a_cluster.ipynb #k009
-@contextlib.contextmanager
-def _lost_cluster() -> Iterator[None]:
-    "Turn the end of a cluster into an error that names what to do."
-    try: yield
-    except CiterecError: raise
-    except Exception as e:
-        said = " ".join(str(e).split())[:120] or "no answer"
-        raise CiterecError(f"The cluster was lost while it embedded ({type(e).__name__}: {said}).",
-                           "Run the same command again: it continues with the part that was in hand.") from None
-
-# %% ../../nbs/33a_cluster.ipynb #k011
-_log = logging.getLogger(__name__)
-_CONNECT = 30  # seconds a scheduler has to answer
-
-def _dask() -> Any:
-    "The package; raises `InputError` where it is missing."
-    try: import distributed
-    except ImportError:
-        raise InputError("The engine dask needs a package that is not installed.",
-                         'Install it: pip install "citerec[cluster]"') from None
-    return distributed
-
-@contextlib.contextmanager
-def _client(engine: str,  # "dask", or the address of a scheduler
-            ) -> Iterator[Any]:
-    "Connect to workers; those of this machine are started, and ended afterwards."
-    distributed = _dask()
-    if engine == "dask":
-        with distributed.LocalCluster(n_workers=os.cpu_count() or 1, threads_per_worker=1, host="127.0.0.1",
-                                      dashboard_address=None, memory_limit=0) as local, \
-             distributed.Client(local) as client: yield client
-        return
-    try: client = distributed.Client(engine, timeout=_CONNECT)
-    except (OSError, ValueError) as e:
-        raise InputError(f"The scheduler {engine} does not answer ({' '.join(str(e).split())[:80]}).",
-                         "Start it by `dask scheduler`, and workers by `dask worker`, or check the address.") from None
-    with client: yield client
+        order = np.argsort([-len(t) for t in texts], kind="stable").tolist()
+        tasks = [(rows := tuple(order[start : start + _TASK]), [texts[i] for i in rows])
+                 for start in range(0, len(order), _TASK)]
+        out = np.zeros((len(texts), self.dim), dtype=np.float32)
+        with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
+            for (rows, _), vectors in each_part(partial(_embed_task, model), tasks, self.client):
+                out[list(rows)] = vectors
+                bar.update(len(rows))
+        return out
 
 # %% ../../nbs/33a_cluster.ipynb #k012
 @contextlib.contextmanager
 def embedding_on(engine: str | None,  # "dask", or the address of a scheduler: tcp://host:8786; None: this process
                  embedder: Embedder,
+                 progress: bool = False,  # show how many workers there are, and where to watch them
                  ) -> Iterator[Embedder]:
     "Embed on the workers of an engine for as long as the block runs."
-    if engine is None:
-        yield embedder
-        return
-    if engine != "dask" and "://" not in engine:
-        raise InputError(f"There is no engine {engine!r}.", "Write dask, or a scheduler's address: tcp://host:8786")
-    with _client(engine) as client:
-        if not (workers := len(client.scheduler_info()["workers"])):
-            raise InputError(f"The scheduler {engine} has no workers.", "Start some with `dask worker`.")
-        _log.info("embedding on %s workers; dashboard: %s", workers, client.dashboard_link or "none")
-        yield ClusterEmbedder(embedder, client)
+    with workers_of(engine, progress) as client: yield embedder if client is None else ClusterEmbedder(embedder, client)

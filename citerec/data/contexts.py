@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from .embedding import Embedder, read_vectors, write_vectors
+from .embedding import ByteVectors, Embedder, read_vectors, write_vectors
 from .lexical import LexicalIndex
 from .names import NameIndex
+from .packed import LARGE, PackedTexts, map_arrays, pack_texts, write_arrays
 from ..errors import CorpusError
 from ..files import REPAIR, made_once
 from ..text import MARKER, beside_marker, names_beside_marker
@@ -50,6 +51,20 @@ def _build_words(folder: Path, texts: Sequence[str]) -> None:
         if not (folder / name).exists(): LexicalIndex.build(folder / name, [part_of(text) for text in texts], b=b)
     if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, texts)
 
+# %% ../../nbs/39_contexts.ipynb #c006b2
+_PLACES = "places.npz"  # file of `_write_places`
+
+def _packed(texts: Iterable[str]) -> np.ndarray: return np.frombuffer(pack_texts(texts), dtype=np.uint8)
+
+def _write_places(folder: Path, contexts: Sequence[tuple[str, str, int, str]], same: Sequence[int]) -> None:
+    "Write which sentence each one equals, which paper it cites, and which document it is from."
+    number: dict[str, int] = {}
+    citing = [number.setdefault(c[1], len(number)) for c in contexts]
+    write_arrays(folder / _PLACES, same=np.array(same, dtype=np.int32), citing=np.array(citing, dtype=np.int32),
+                 cited=np.array([c[2] for c in contexts], dtype=np.int32), documents=_packed(number),
+                 ids=_packed(c[0] for c in contexts))
+
+
 # %% ../../nbs/39_contexts.ipynb #c006d
 def _pooled(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: int, best: bool) -> np.ndarray:
     "Values of the papers in `rows`, whose sentences begin at `starts`; 0 for all other papers."
@@ -61,7 +76,7 @@ def _pooled(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: in
 @dataclass(frozen=True)
 class _Sentences:
     "Vectors, words and origins of citing sentences, in the order of the papers they cite."
-    vectors: np.ndarray  # float32, shape (contexts, dim)
+    vectors: np.ndarray | ByteVectors  # float32, shape (contexts, dim)
     lexical: LexicalIndex
     beside: LexicalIndex  # the words beside the markers
     names: LexicalIndex  # the names beside the markers
@@ -69,7 +84,8 @@ class _Sentences:
     citing: np.ndarray  # str, shape (contexts,): the document that each sentence is from
     cited: np.ndarray  # int, shape (contexts,), ascending: row of the paper it cites
     seen: np.ndarray  # bool, shape (contexts,): False where a sentence is hidden
-    ids: np.ndarray  # str, shape (contexts,): of the sentences
+    ids: np.ndarray | PackedTexts  # str, shape (contexts,): of the sentences
+    documents: PackedTexts | None = None  # the different documents, of which `citing` has the places; None: no places
 
     @made_once
     def _papers(self) -> tuple[np.ndarray, np.ndarray]:
@@ -127,11 +143,12 @@ class ContextIndex(_Names):
               ) -> None:
         "Embed and index the sentences; parts that are already done are kept."
         if not contexts: return
-        first, _ = different(contexts)
+        first, same = different(contexts)
         texts = [without_markers(contexts[i][3]) for i in first]
         write_vectors(folder / "vectors", [contexts[i][0] for i in first],
                       lambda start, stop: embedder.embed(texts[start:stop]), progress)
         _build_words(folder, [c[3] for c in contexts])
+        if len(contexts) > LARGE: _write_places(folder, contexts, same)
 
     @classmethod
     def open(cls,
@@ -148,9 +165,25 @@ class ContextIndex(_Names):
         ids, citing, cited = (np.array([c[i] for c in contexts]) for i in range(3))
         return cls(vectors, lexical, beside, names, called, citing, cited, np.ones(len(contexts), dtype=bool), ids)
 
+    @classmethod
+    def open_kept(cls,
+                  folder: Path,
+                  ) -> "ContextIndex | None":  # None: the index does not say what its sentences are
+        "Read the index of many sentences without reading these."
+        if not (folder / _PLACES).exists(): return None
+        places = map_arrays(folder / _PLACES)
+        lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
+        same, documents = places["same"], PackedTexts(places["documents"].tobytes())
+        vectors = ByteVectors.open(folder / "vectors", int(same.max()) + 1, same)
+        if vectors is None: return None  # many sentences, few of which are different
+        return cls(vectors, lexical, beside, names, NameIndex(folder / _CALLED), places["citing"], places["cited"],
+                   np.ones(len(same), dtype=bool), PackedTexts(places["ids"].tobytes()), documents)
+
     def without(self,
                 document_ids: Iterable[str],
                 ) -> "ContextIndex":
         "The index without the sentences of these documents."
-        hidden = list(document_ids)
+        names = set(document_ids)
+        hidden: list = [*names]
+        if names and self.documents is not None: hidden = [i for i, n in enumerate(self.documents) if n in names]
         return replace(self, seen=self.seen & ~np.isin(self.citing, hidden)) if hidden else self

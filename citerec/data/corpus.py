@@ -52,14 +52,15 @@ from citerec.data.building import (
 from .charts import bars_html, columns_html, doubling
 from .contexts import ContextIndex, without_markers
 from .cluster import embedding_on
-from .embedding import Embedder, RememberingEmbedder, read_vectors, ready_vectors
+from .embedding import ByteVectors, Embedder, RememberingEmbedder, read_vectors, ready_vectors
 from .given import GivenNames, name_beside
 from .graph import Graph
 from .lexical import LexicalIndex, TitleIndex
+from .packed import LARGE
 from .passages import ChunkIndex
 from .qdrant import EmbeddedIndex, IndexHeld
 from .qdrant_server import Layout, ServerIndex
-from .store import REBUILD, Store
+from .store import REBUILD, RowsById, Store
 from .vectors import ExactIndex, LabelColumns, PaperColumns, VectorIndex, cosines, top_k
 from ..errors import CiterecError, CorpusError
 from ..files import REPAIR, Checksums, altered, checksums, made_once, reading, remove, sha256_of
@@ -108,6 +109,8 @@ def _same_model(name: str, settings: Settings) -> bool:
     return Path(name).is_dir() and Path(chosen).is_dir() and Path(name).resolve() == Path(chosen).resolve()
 
 # %% ../../nbs/41_corpus.ipynb #o007
+_COMPARED = 256 << 20  # bytes of a part up to which its checksums are compared when it is loaded; else the sizes are
+
 class _Files:
     "The folder of a corpus, opened: its manifest, its database and its embedding model."
     def __init__(self,
@@ -133,7 +136,9 @@ class _Files:
     def _loading(self, part: str) -> Iterator[None]:
         "Before a part is loaded, compare it with its checksums; raise `CorpusError` where it is not what was built."
         try:
-            for name, fault in altered(self.files, sums_of(part, self.checksums)).items():
+            sums = sums_of(part, self.checksums)
+            few = sum(size for size, *_ in sums.values()) <= _COMPARED
+            for name, fault in altered(self.files, sums, bytes_too=few).items():
                 raise CorpusError(f"{self.files / name} {fault}.", REBUILD if part == "corpus.db" else REPAIR)
             with reading(f"{self.files / part}"): yield
         except CorpusError:
@@ -154,7 +159,7 @@ def _was_updated(folder: Path, manifest: Mapping[str, Any]) -> bool:
 class _Columns(_Files):
     "Values of every paper, by row."
     @_loaded_once
-    def ids(self) -> list[str]:
+    def ids(self) -> Sequence[str]:
         "Paper ids by row."
         return self.store.ids()
 
@@ -163,7 +168,8 @@ class _Columns(_Files):
         "Years, citation counts, concepts and labels by row."
         store = self.store
         labels = LabelColumns(len(self.ids), store.authors, store.titles, store.venues, store.sparse)
-        return PaperColumns(self.ids, store.years(), store.citation_counts(), store.concepts(), labels)
+        rows = RowsById(store, self.ids) if len(self.ids) > LARGE else None
+        return PaperColumns(self.ids, store.years(), store.citation_counts(), store.concepts(), labels, rows)
 
     @_loaded_once
     def lengths(self) -> np.ndarray:  # int32, shape (papers,)
@@ -171,9 +177,10 @@ class _Columns(_Files):
         return self.store.lengths()
 
     @_loaded_once
-    def vectors(self) -> np.ndarray:  # float32, shape (papers, dim), rows of length 1
-        "The embedding of every paper."
-        with self._loading("vectors"): return read_vectors(self.files / "vectors", self.ids)
+    def vectors(self) -> np.ndarray | ByteVectors:  # float32, shape (papers, dim), rows of length 1
+        "The embedding of every paper; that of a large corpus stays on the disk."
+        folder, ids = self.files / "vectors", self.ids
+        with self._loading("vectors"): return ByteVectors.open(folder, len(ids)) or read_vectors(folder, ids)
 
 # %% ../../nbs/41_corpus.ipynb #o013
 class _Indexes(_Columns):
@@ -229,9 +236,11 @@ class _Optional(_Indexes):
     @_loaded_once
     def context_index(self) -> ContextIndex | None:  # None: no sentences, or their index is damaged, which a note says
         "The index of citing sentences."
-        if not (sentences := self.store.contexts_by_paper()): return None
+        if not self.store.has_contexts(): return None
         try:
-            with self._loading("contexts"): return ContextIndex.open(self.files / "contexts", sentences)
+            with self._loading("contexts"):
+                kept = ContextIndex.open_kept(self.files / "contexts")
+                return kept or ContextIndex.open(self.files / "contexts", self.store.contexts_by_paper())
         except CorpusError as e: self._note(f"{e.problem} The answers do not rest on citing sentences.")
         return None
 
@@ -611,7 +620,7 @@ def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
     with working_in(folder):
         repaired = _repair_or_begin(source, folder, settings, progress)
         if repaired is not None: return repaired
-        with embedding_on(settings.engine, embedder) as working:
+        with embedding_on(settings.engine, embedder, progress) as working:
             manifest = build_files(source, folder, working, progress)
         write_manifest(folder, manifest | ({"recipe": recipe} if recipe else {}))
         for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
@@ -620,10 +629,11 @@ def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
 # %% ../../nbs/41_corpus.ipynb #c011
 def _remembering(corpus: Corpus, embedder: Embedder) -> RememberingEmbedder:
     "An embedder that takes the vectors of known texts from the corpus, and computes only the others."
+    own = read_vectors(corpus.files / "vectors", corpus.ids)  # not rounded, as those of a large corpus are
     sentences, passages = corpus.store.contexts_by_paper(), corpus.store.chunks()
     none = np.zeros((0, 1), dtype=np.float32)
     return RememberingEmbedder(embedder, [
-        (corpus.store.texts(separator=corpus.embedder.card.separator), corpus.vectors),
+        (corpus.store.texts(separator=corpus.embedder.card.separator), own),
         ([without_markers(s[3]) for s in sentences], corpus.context_index.vectors if corpus.context_index else none),
         ([p[2] for p in passages], corpus.chunk_index.vectors if corpus.chunk_index else none)])
 
@@ -659,7 +669,7 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
     "Make the next update of a corpus; records that the build kept apart are not merged."
     with Corpus.open_alone(folder, settings): pass  # nothing is written into a folder that holds no corpus
     with working_in(folder), Corpus.open_alone(folder, settings) as old, \
-         embedding_on(settings.engine, old.embedder) as working:
+         embedding_on(settings.engine, old.embedder, progress) as working:
         files, embedder = next_update(folder), _remembering(old, working)
         assert embedder.sha256
         source.check()

@@ -6,16 +6,16 @@
 __all__ = ['name_key', 'given_names', 'name_beside', 'GivenNames']
 
 # %% ../../nbs/38b_given.ipynb #g003
-import json
 import re
-from collections import defaultdict
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from .lexical import STOPWORDS
-from ..files import reading, whole_folder, write_atomically
+from .packed import map_arrays, write_arrays
+from ..files import reading, whole_folder
 
 # %% ../../nbs/38b_given.ipynb #g005
 _WORD = r"[^\W_](?:[\w+-]*[\w+])?"
@@ -96,14 +96,19 @@ def _names_of(text: str) -> set[str]:
     return {name_key("".join(run)) for run in runs
             if all(run) and not run[0].isdigit() and (len(run) > 1 or run[0].lower() not in STOPWORDS)}
 
+_LETTERS = 32  # bytes of a key; longer ones are left out
+
 class GivenNames:
     "What papers call their own work."
     def __init__(self,
                  folder: Path,  # made by `GivenNames.build`
                  ):
         with reading(f"The given names in {folder}"):
-            self._papers: dict[str, list[list[float]]] = json.loads((folder / "given.json").read_text("utf-8"))
-            self.size = int(self._papers.pop("", [[0]])[0][0])
+            kept = map_arrays(folder / "given.npz")
+            self._keys, self._starts, self._rows, self._sure = (kept[n] for n in ("keys", "starts", "rows", "sure"))
+            self.size = int(kept["papers"][0])
+            if not len(self._starts) - 1 == len(self._keys) or len(self._rows) != len(self._sure):
+                raise ValueError("its arrays do not fit together")
 
     @classmethod
     def build(cls,
@@ -111,21 +116,32 @@ class GivenNames:
               papers: Iterable[tuple[str, str]],  # title and abstract, by row
               ) -> None:
         "Build the table on disk, whole or not at all."
-        table, row = defaultdict[str, list[list[float]]](lambda: [[], []]), -1
+        keys, rows, sure, row = list[bytes](), array("i"), array("f"), -1
         for row, (title, abstract) in enumerate(papers):
             for key, weight in given_names(title, abstract).items():
-                table[key][0].append(row)
-                table[key][1].append(round(weight, 2))
-        table[""] = [[row + 1]]
+                if len(key.encode()) > _LETTERS: continue
+                keys.append(key.encode())
+                rows.append(row)
+                sure.append(weight)
+        names, place = np.unique(np.array(keys, dtype=f"S{_LETTERS}"), return_inverse=True)
+        order, starts = np.argsort(place, kind="stable"), np.searchsorted(np.sort(place), np.arange(len(names) + 1))
         with whole_folder(folder) as part:
-            write_atomically(part / "given.json", lambda f: f.write(json.dumps(table).encode()))
+            write_arrays(part / "given.npz", keys=names, starts=starts, rows=np.array(rows, dtype=np.int32)[order],
+                         sure=np.array(sure, dtype=np.float32)[order], papers=np.array([row + 1]))
+
+    def _having(self, key: str) -> tuple[np.ndarray, np.ndarray]:
+        "Rows of the papers that have a name, and how sure each is."
+        at = int(np.searchsorted(self._keys, key.encode()))
+        if at == len(self._keys) or self._keys[at] != key.encode(): at = -1
+        part = slice(*self._starts[at : at + 2]) if at >= 0 else slice(0)
+        return self._rows[part], self._sure[part]
 
     def papers(self,
                name: str,  # such as DPO
                ) -> dict[int, float]:  # row -> how sure it is, surest first
         "The papers that have a name."
-        rows, weights = self._papers.get(name_key(name), [[], []])
-        return {int(r): w for r, w in sorted(zip(rows, weights, strict=True), key=lambda pair: -pair[1])}
+        found = zip(*self._having(name_key(name)), strict=True)
+        return {int(row): float(sure) for row, sure in sorted(found, key=lambda pair: -pair[1])}
 
     def votes(self,
               text: str,
@@ -134,8 +150,6 @@ class GivenNames:
         "For each paper, the largest vote of a name of the text."
         out, close = np.zeros(self.size, dtype=np.float32), _names_of(near)
         for key in _names_of(text) | close:
-            if key not in self._papers: continue
-            rows, sure = np.array(self._papers[key][0], dtype=np.int64), np.array(self._papers[key][1])
-            vote = (1 if key in close else _FAR) * sure ** 2 / sure.sum()
-            np.maximum.at(out, rows, vote.astype(np.float32))
+            rows, sure = self._having(key)
+            if len(rows): np.maximum.at(out, rows, (1 if key in close else _FAR) * sure ** 2 / sure.sum())
         return out

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from .packed import LARGE, map_arrays, mapped_matrix, matrix_arrays, write_arrays
 from ..errors import CorpusError
 from ..files import REPAIR, reading, write_atomically
 
@@ -19,10 +20,12 @@ class _Links:
     "Who cites whom, by row."
     def __init__(self,
                  references: sparse.csr_matrix,  # float32, (papers, papers); 1 where the row cites the column
+                 citations: sparse.csr_matrix | None = None,  # 1 where the row is cited by the column; None: made here
+                 links: sparse.csr_matrix | None = None,  # the sum of both; None: made here
                  ):
         self.references = references
-        self.citations = references.T.tocsr()  # 1 where the row's paper is cited by the column's
-        self.links = self.references + self.citations  # both directions
+        self.citations = references.T.tocsr() if citations is None else citations
+        self.links = self.references + self.citations if links is None else links
 
     def __len__(self) -> int: return self.references.shape[0]
 
@@ -51,6 +54,8 @@ def _matrix(edges: np.ndarray, papers: int) -> sparse.csr_matrix:
     return matrix
 
 # %% ../../nbs/37_graph.ipynb #c004h
+_MAPPED = ("references", "citations", "links")  # matrices in the file of a large graph
+
 class Graph(_Links):
     "Citations among the papers of a corpus, by row."
     @classmethod
@@ -65,7 +70,9 @@ class Graph(_Links):
              path: Path,  # an .npz file
              ) -> None:
         "Write the graph; an interrupted write leaves no file."
-        write_atomically(path, lambda f: sparse.save_npz(f, self.references))
+        if len(self) <= LARGE: return write_atomically(path, lambda f: sparse.save_npz(f, self.references))
+        arrays = [matrix_arrays(name, getattr(self, name)) for name in _MAPPED]
+        write_arrays(path, **arrays[0], **arrays[1], **arrays[2])
 
     @classmethod
     def load(cls,
@@ -74,18 +81,28 @@ class Graph(_Links):
         "Read a graph; raises `CorpusError` if the file is missing or damaged."
         if not path.exists(): raise CorpusError(f"There is no citation graph at {path}.", REPAIR)
         with reading(f"The citation graph {path}"):
+            if f"{_MAPPED[0]}_indptr" in (arrays := map_arrays(path)):
+                papers = len(arrays[f"{_MAPPED[0]}_indptr"]) - 1
+                return cls(*(mapped_matrix(name, arrays, papers) for name in _MAPPED))
             matrix = sparse.load_npz(path).tocsr()
             if matrix.shape[0] != matrix.shape[1]: raise ValueError(f"shape {matrix.shape}")
             return cls(matrix)
 
 # %% ../../nbs/37_graph.ipynb #c010b
+_SPARSE = 64  # papers for each link, from which sorting the links is quicker than counting for every paper
+
 def push(matrix: sparse.csr_matrix,  # shape (papers, papers): `references`, `citations` or `links` of a graph
          rows: np.ndarray,  # papers that have a weight
          weights: np.ndarray,  # of these papers
          ) -> np.ndarray:  # float32, shape (papers,)
     "Carry weights from papers to all that they link to."
-    starts, lengths = matrix.indptr[rows], np.diff(matrix.indptr)[rows]
+    starts, papers = matrix.indptr[rows], matrix.shape[1]
+    lengths = matrix.indptr[np.asarray(rows) + 1] - starts
     within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     links = np.repeat(starts, lengths) + within
-    values = np.repeat(weights, lengths) * matrix.data[links]
-    return np.bincount(matrix.indices[links], values, minlength=matrix.shape[1]).astype(np.float32)
+    values, linked = np.repeat(weights, lengths) * matrix.data[links], matrix.indices[links]
+    if _SPARSE * len(links) >= papers: return np.bincount(linked, values, minlength=papers).astype(np.float32)
+    out, (few, place) = np.zeros(papers, dtype=np.float32), np.unique(linked, return_inverse=True)
+    out[few] = np.bincount(place, values, minlength=len(few))
+    return out
+

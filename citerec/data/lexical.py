@@ -9,14 +9,18 @@ __all__ = ['STOPWORDS', 'K1', 'B', 'words', 'stems', 'LexicalIndex', 'TitleIndex
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from tqdm.auto import tqdm
 
+from .packed import LARGE, map_arrays, mapped_matrix, matrix_arrays, write_arrays
 from .vectors import top_k
 from ..errors import CorpusError
 from ..files import REPAIR, reading, whole_folder, write_atomically
@@ -54,27 +58,70 @@ def stems(text: str,
     "The stems of the words of a text."
     return [*_stems_of(text)] if len(text) <= _SHORT else _stemmer().stemWords(words(text))
 
+# %% ../../nbs/36_lexical.ipynb #c007q
+_BLOCK = 20_000  # texts whose words are counted at a time
+
+def _counted(flat: np.ndarray, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    "Block by block: words, texts, and how often each word is in the text; by words, then by texts."
+    texts = len(starts) - 1
+    for first in range(0, texts, _BLOCK):
+        last = min(first + _BLOCK, texts)
+        of = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
+        pairs, times = np.unique(flat[starts[first] : starts[last]].astype(np.int64) * texts + of, return_counts=True)
+        yield pairs // texts, pairs % texts, times
+
+def _frequencies(flat: np.ndarray, starts: np.ndarray, words: int) -> np.ndarray:
+    "In how many texts each word occurs."
+    counts = np.zeros(words, dtype=np.int64)
+    for number, _, _ in _counted(flat, starts): counts += np.bincount(number, minlength=words)
+    return counts
+
+def _write_in_blocks(index: Any, part: Path, flat: np.ndarray, starts: np.ndarray, numbers: dict[str, int],
+                     counts: np.ndarray) -> None:
+    "Write the files that `index.index` and `index.save` would write."
+    texts, lengths, places = len(starts) - 1, np.diff(starts), np.cumsum([0, *counts])
+    none = np.zeros(0, dtype=np.float32)
+    index.scores, index.vocab_dict = {"data": none, "indices": none, "indptr": places, "num_docs": texts}, numbers
+    index.nonoccurrence_array = None
+    index.save(part)
+    def made(name: str, kind: type) -> np.ndarray:
+        return np.lib.format.open_memmap(part / f"{name}.csc.index.npy", "w+", kind, (int(places[-1]),))
+    data, indices, free = made("data", np.float32), made("indices", np.int32), places[:-1].copy()
+    short = index.k1 * (1 - index.b + index.b * lengths / lengths.mean())
+    weights = np.log1p((texts - counts + .5) / (counts + .5))
+    for words, rows, times in _counted(flat, starts):
+        here = np.bincount(words, minlength=len(counts))
+        at = (free - np.cumsum(here) + here)[words] + np.arange(len(words))
+        data[at], indices[at] = weights[words] * times / (short[rows] + times), rows
+        free += here
+
+
 # %% ../../nbs/36_lexical.ipynb #c008
 K1, B = 1.2, 0.75  # the customary values (Robertson and Zaragoza, 2009)
 
-def _numbered(texts: Iterable[str]) -> tuple[list[list[int]], dict[str, int]]:
-    "Each text as the numbers of its stems, and stem -> number; numbers take a tenth of the memory of words."
+def _numbered(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
+    "The numbers of all stems, where those of each text begin, and stem -> number; a stem takes four bytes."
     numbers: dict[str, int] = {}
-    documents = [[numbers.setdefault(s, len(numbers)) for s in stems(text) or [""]] for text in texts]
-    return documents, numbers
+    flat, starts = array("i"), array("q", [0])
+    for text in texts:
+        flat.extend(numbers.setdefault(s, len(numbers)) for s in stems(text) or [""])
+        starts.append(len(flat))
+    return np.frombuffer(flat, dtype=np.int32), np.frombuffer(starts, dtype=np.int64), numbers
 
-def _write_index(part: Path, documents: list[list[int]], numbers: dict[str, int], b: float) -> None:
+def _write_index(part: Path, flat: np.ndarray, starts: np.ndarray, numbers: dict[str, int], b: float) -> None:
     "Write the files of an index into an existing folder."
     import bm25s
     from bm25s.tokenization import Tokenized
-    counts = [0] * len(numbers)
-    for document in documents:
-        for i in set(document): counts[i] += 1
-    kept = {"papers": len(documents), "frequencies": dict(zip(numbers, counts, strict=True))}
+    counts = _frequencies(flat, starts, len(numbers))
+    kept = {"papers": len(starts) - 1, "frequencies": dict(zip(numbers, counts.tolist(), strict=True))}
     index = bm25s.BM25(k1=K1, b=b, method="lucene")
-    index.index(Tokenized(documents or [[0]], numbers or {"": 0}), show_progress=False)  # adds "" to the numbers
-    index.save(part)
+    if len(starts) > LARGE: _write_in_blocks(index, part, flat, starts, numbers, counts)
+    else:
+        documents = [flat[start:end].tolist() for start, end in pairwise(starts)]
+        index.index(Tokenized(documents or [[0]], numbers or {"": 0}), show_progress=False)  # adds "" to the numbers
+        index.save(part)
     write_atomically(part / "frequencies.json", lambda f: f.write(json.dumps(kept).encode()))
+
 
 # %% ../../nbs/36_lexical.ipynb #c008c
 def _idf(papers: int, containing: int) -> float: return math.log1p((papers - containing + .5) / (containing + .5))
@@ -129,8 +176,8 @@ class LexicalIndex(_Scores):
               total: int | None = None,  # texts there are, for the progress bar; None: unknown
               ) -> None:
         "Build the index on disk, whole or not at all."
-        documents, numbers = _numbered(tqdm(texts, desc="words", unit=" papers", total=total, disable=not progress))
-        with whole_folder(folder) as part: _write_index(part, documents, numbers, b)
+        numbered = _numbered(tqdm(texts, desc="words", unit=" papers", total=total, disable=not progress))
+        with whole_folder(folder) as part: _write_index(part, *numbered, b)
 
     def search(self,
                text: str,  # a query of any length
@@ -155,17 +202,26 @@ _NAME = 40  # characters within which a title's colon ends a name
 _TITLE_B = .3  # how much the score of a long title is reduced; titles differ less in length than texts
 
 def _write_matrix(path: Path, matrix: sparse.csr_matrix) -> None:
-    write_atomically(path, lambda f: sparse.save_npz(f, matrix, compressed=False))
+    if matrix.shape[1] > LARGE: write_arrays(path, **matrix_arrays("shares", matrix), size=np.array(matrix.shape))
+    else: write_atomically(path, lambda f: sparse.save_npz(f, matrix, compressed=False))
+
+def _read_matrix(path: Path) -> sparse.csr_matrix:
+    "A matrix; that of many papers is mapped."
+    if "size" not in (arrays := map_arrays(path)): return sparse.load_npz(path).tocsr()
+    return mapped_matrix("shares", arrays, int(arrays["size"][1]))
 
 def _name(title: str) -> str: return title.split(":")[0] if ":" in title[:_NAME] else ""
 
 def _word_shares(lexical: LexicalIndex, texts: Sequence[str]) -> sparse.csr_matrix:
     "A matrix: the share of each word (row) in the summed word weights of each text (column)."
     place = {stem: i for i, stem in enumerate(lexical.frequencies)}
-    pairs = [(place[s], row, lexical.idf(s)) for row, text in enumerate(texts) for s in set(stems(text)) if s in place]
-    columns = zip(*pairs, strict=True) if pairs else ([], [], [])
-    arrays: list[np.ndarray] = [np.array(c, dtype=t) for c, t in zip(columns, (int, int, float), strict=True)]
-    at, rows, weights = arrays
+    numbers, lengths = array("i"), array("i")
+    for text in texts:
+        here = [place[s] for s in set(stems(text)) if s in place]
+        numbers.extend(here)
+        lengths.append(len(here))
+    at, rows = np.array(numbers, dtype=int), np.repeat(np.arange(len(texts)), np.array(lengths, dtype=int))
+    weights = np.array([lexical.idf(s) for s in place] or [0.])[at]
     total = np.bincount(rows, weights, minlength=len(texts))
     shares = (weights / np.maximum(total[rows], 1e-6)).astype(np.float32)
     return sparse.csr_matrix((shares, (at, rows)), shape=(max(len(place), 1), len(texts)))
@@ -179,7 +235,7 @@ class TitleIndex:
         self.lexical = LexicalIndex(folder / "titles")
         self._place: dict[str, int] = {stem: i for i, stem in enumerate(self.lexical.frequencies)}
         with reading(f"The index of titles in {folder}"):
-            self._titles, self._names = (sparse.load_npz(folder / f"{name}.npz").tocsr() for name in ("whole", "names"))
+            self._titles, self._names = (_read_matrix(folder / f"{name}.npz") for name in ("whole", "names"))
             shape = (max(len(self._place), 1), self.lexical.size)
             if not self._titles.shape == self._names.shape == shape:
                 raise ValueError(f"its files do not fit together: {self._titles.shape}, {self._names.shape}, {shape}")

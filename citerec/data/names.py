@@ -8,6 +8,7 @@ __all__ = ['NameIndex']
 # %% ../../nbs/38a_names.ipynb #t003
 import json
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -77,13 +78,17 @@ class NameIndex:
               texts: Sequence[str],  # citing sentences with their markers
               ) -> None:
         "Build the table on disk, whole or not at all."
-        weights = [_weights(text) for text in texts]
-        often = Counter(phrase for by in weights for phrase in by)
+        often = Counter(phrase for text in texts for phrase in _weights(text))
         place = {phrase: i for i, phrase in enumerate(sorted(p for p, n in often.items() if n > 1))}
-        found = [(place[p], column, w) for column, by in enumerate(weights) for p, w in by.items() if p in place]
-        rows, columns, values = zip(*found, strict=True) if found else ((), (), ())
-        shape = (max(len(place), 1), len(texts))
-        said = sparse.csr_matrix((np.array(values, dtype=np.float32), (rows, columns)), shape=shape)
+        rows, columns, values = array("i"), array("i"), array("f")
+        for column, text in enumerate(texts):  # a second time: all weights together would take gigabytes
+            for phrase, weight in _weights(text).items():
+                if (row := place.get(phrase)) is None: continue
+                rows.append(row)
+                columns.append(column)
+                values.append(weight)
+        shape, found = (max(len(place), 1), len(texts)), (np.array(rows, dtype=int), np.array(columns, dtype=int))
+        said = sparse.csr_matrix((np.array(values, dtype=np.float32), found), shape=shape)
         with whole_folder(folder) as part:
             write_atomically(part / "said.npz", lambda f: sparse.save_npz(f, said))
             write_atomically(part / "phrases.json", lambda f: f.write(json.dumps([*place]).encode()))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -91,7 +91,7 @@ def _quantisation(layout: Layout) -> Any:
     return m.ScalarQuantization(scalar=m.ScalarQuantizationConfig(type=m.ScalarType.INT8, quantile=_QUANTILE,
                                                                   always_ram=True))
 
-def _collection(dim: int, layout: Layout) -> dict[str, Any]:
+def _new_collection(dim: int, layout: Layout) -> dict[str, Any]:
     "What a new collection is made of, in the words of the client."
     from qdrant_client import models as m
     meaning = m.VectorParams(size=dim, distance=m.Distance.DOT, on_disk=layout.on_disk)
@@ -126,7 +126,7 @@ def _open_collection(client: Any, name: str, dim: int, papers: int, layout: Layo
     "Make a collection where there is none; gives how many of the papers it holds."
     from qdrant_client import models
     if client.collection_exists(name): _adapt(client, name, layout)
-    else: client.create_collection(name, **_collection(dim, layout))
+    else: client.create_collection(name, **_new_collection(dim, layout))
     for field, kind in PAYLOAD.items():  # a second time changes nothing
         client.create_payload_index(name, field, getattr(models.PayloadSchemaType, kind.upper()), wait=True)
     points = client.count(name, exact=True).count
@@ -213,10 +213,8 @@ def _asked(client: Any, name: str, search: dict[str, Any], k: int) -> tuple[np.n
     return ordered(answer.points, k)
 
 # %% ../../nbs/36a_qdrant_server.ipynb #v020x
-class ServerIndex:
-    "Qdrant as a server, one collection a corpus."
-    name = "qdrant-server"
-
+class _Collection:
+    "The papers of a corpus on a server, as one collection."
     def __init__(self,
                  client: Any,  # a `qdrant_client.QdrantClient`
                  collection: str,
@@ -233,7 +231,7 @@ class ServerIndex:
                 api_key: str | None = None,
                 layout: Layout = Layout(),
                 timeout: int = 10,  # seconds
-                ) -> "ServerIndex":
+                ) -> Self:
         "Connect to a server; raises `ServiceError` where none answers."
         return cls(_connected(url, api_key, timeout), collection, columns, layout)
 
@@ -251,6 +249,15 @@ class ServerIndex:
             length = mean_length(text for rows in batches_of(papers) for text in texts(rows.start, rows.stop))
             sent = _Papers(vectors, texts, self.columns, length)
             _send(self.client, name, sent, _missing(self.client, name, papers, held), senders, progress)
+
+    def close(self) -> None:
+        "Close the connection."
+        self.client.close()
+
+# %% ../../nbs/36a_qdrant_server.ipynb #v020y
+class ServerIndex(_Collection):
+    "Qdrant as a server: searches by meaning, by words, and by both."
+    name = "qdrant-server"
 
     def search(self,
                vector: np.ndarray,  # float32, shape (dim,), length 1
@@ -286,7 +293,3 @@ class ServerIndex:
         prefetch = [m.Prefetch(**one) for one in lists if one["using"] == MEANING or one["query"].indices]
         search = {"prefetch": prefetch, "query": m.RrfQuery(rrf=m.Rrf(k=rrf_k + 1)), "limit": k}
         return _asked(self.client, self.collection, search, k)
-
-    def close(self) -> None:
-        "Close the connection."
-        self.client.close()

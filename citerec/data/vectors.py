@@ -12,6 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
+from .embedding import ByteVectors
+from .store import Concepts
 from ..asking.labels import is_venue, venue_words
 from ..asking.people import AuthorIndex
 from ..files import made_once
@@ -99,10 +101,12 @@ class PaperColumns:
     citation_counts: np.ndarray  # int32, shape (papers,)
     concepts: Sequence[tuple[str, ...]]  # in lower case
     labels: LabelColumns | None = None  # None: none is known
+    known_rows: Mapping[str, int] | None = None  # paper id -> row, looked up on the disk; None: kept in memory
 
     @made_once
-    def row_of(self) -> dict[str, int]:
+    def row_of(self) -> Mapping[str, int]:
         "From paper id to row."
+        if self.known_rows is not None: return self.known_rows
         return {paper_id: row for row, paper_id in enumerate(self.ids)}
 
     def rows(self,
@@ -128,7 +132,8 @@ class PaperColumns:
         if filters.min_citations: allowed &= self.citation_counts >= filters.min_citations
         if filters.concepts:
             wanted = {c.lower() for c in filters.concepts}
-            allowed &= np.fromiter((not wanted.isdisjoint(c) for c in self.concepts), dtype=bool, count=len(self.ids))
+            if isinstance(self.concepts, Concepts): allowed &= self.concepts.having(wanted)
+            else: allowed &= np.fromiter((not wanted.isdisjoint(c) for c in self.concepts), bool, len(self.ids))
         labelled = self.labelled(filters)
         if labelled is not None: allowed &= labelled
         allowed[self.rows(filters.left_out)] = False
@@ -152,22 +157,37 @@ class VectorIndex(Protocol):
         "Let go of files and connections."
 
 # %% ../../nbs/34_vectors.ipynb #c008c
+_LARGE, _BLOCKS = 8_192, 8  # allowed rows from which whole blocks are passed over, and blocks for each wanted row
+
+def _floor(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np.ndarray:  # bool, of the same shape
+    "The scores that can be among the `k` highest: no lower than the best scores of the `k` best blocks."
+    size = max(1, len(scores) // (_BLOCKS * k))
+    allowed = scores if mask is None else np.where(mask, scores, -np.inf)
+    best = np.maximum.reduceat(allowed, np.arange(0, len(scores), size))
+    return allowed >= np.partition(best, len(best) - k)[len(best) - k]
+
 def top_k(scores: np.ndarray,  # shape (papers,)
           k: int,
           mask: np.ndarray | None = None,  # bool; None: all are allowed
           ) -> np.ndarray:  # rows, best first; ties by row
     "The rows with the highest scores among those allowed."
+    allowed = len(scores) if mask is None else np.count_nonzero(mask)
+    if allowed > max(_LARGE, _BLOCKS * k) and k > 0:
+        able = _floor(scores, k, mask)
+        mask = able if mask is None else able & mask
     rows = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
     if len(rows) > k:
         threshold = np.partition(scores[rows], len(rows) - k)[len(rows) - k]
         rows = rows[scores[rows] >= threshold]
     return rows[np.argsort(-scores[rows], kind="stable")][:k]
 
+
 # %% ../../nbs/34_vectors.ipynb #c008g
-def cosines(vectors: np.ndarray,  # float32, shape (n, dim), rows of length 1
+def cosines(vectors: np.ndarray | ByteVectors,  # shape (n, dim), rows of length 1
             query: np.ndarray,  # float32, shape (dim,) or (dim, queries), length 1
             ) -> np.ndarray:  # float32, shape (n,) or (n, queries)
     "All cosines."
+    if isinstance(vectors, ByteVectors): return vectors.cosines(query)
     import torch  # the threads of numpy's own library would go on spinning while torch embeds the next text
     return (torch.from_numpy(vectors) @ torch.from_numpy(np.array(query))).numpy()
 
@@ -177,7 +197,7 @@ class ExactIndex:
     name = "exact"
 
     def __init__(self,
-                 vectors: np.ndarray,  # float32, shape (papers, dim), rows of length 1
+                 vectors: np.ndarray | ByteVectors,  # shape (papers, dim), rows of length 1
                  columns: PaperColumns,
                  ):
         self.vectors, self.columns = vectors, columns

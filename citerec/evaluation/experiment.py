@@ -238,8 +238,11 @@ def learned_from(system: System,
                  queries: Sequence[EvalSample],
                  ) -> list[str]:  # ids
     "The citing documents of queries that a system was fitted on."
-    fitted_on = getattr(system, "fitted_on", ())
-    return sorted({q.citing_id for q in queries if document_print(q.citing_id) in fitted_on})
+    fitted_on, of_lists = (getattr(system, name, ()) for name in ("fitted_on", "fitted_on_lists"))
+    def seen(query: EvalSample) -> bool:
+        document = document_print(query.citing_id)
+        return document in fitted_on or (bool(query.within) and document in of_lists)
+    return sorted({q.citing_id for q in queries if seen(q)})
 
 def _check_unseen(system: System, name: str, queries: Sequence[EvalSample]) -> None:
     "Raise `InputError` where a system was fitted on a citing document of the queries."

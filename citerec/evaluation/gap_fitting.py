@@ -28,6 +28,7 @@ from tqdm.auto import tqdm
 from ..data.sample import shipped
 from ..errors import InputError
 from ..files import write_atomically
+from ..ranking.trees import Trees
 from citerec.writing.gaps import (
     GAPS,
     NUMBERS,
@@ -36,7 +37,6 @@ from citerec.writing.gaps import (
     GapModel,
     Place,
     Signs,
-    Trees,
     gram_table,
     grams,
     line_columns,
@@ -252,9 +252,11 @@ def as_arrays(booster: Any,  # a LightGBM booster
                 for name in ("split_feature", "threshold", "left_child", "right_child", "leaf_value")}
         if not len(tree["split_feature"]):  # a single leaf
             tree |= {name: np.array([value]) for name, value in _ONLY_NODE.items()}
-        fields.append({name: np.pad(values, (0, NODES + (name == "leaf_value") - len(values)))
-                       for name, values in tree.items()})
-    def stacked(name: str, kind: Any) -> np.ndarray: return np.stack([tree[name] for tree in fields]).astype(kind)
+        fields.append(tree)
+    nodes = max(len(tree["split_feature"]) for tree in fields)
+    def stacked(name: str, kind: Any) -> np.ndarray:
+        size = nodes + (name == "leaf_value")
+        return np.stack([np.pad(tree[name], (0, size - len(tree[name]))) for tree in fields]).astype(kind)
     return Trees(stacked("split_feature", np.int16), stacked("threshold", float), stacked("left_child", np.int8),
                  stacked("right_child", np.int8), stacked("leaf_value", float))
 

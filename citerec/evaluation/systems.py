@@ -30,6 +30,7 @@ from .benchmark import System
 from .profiles import Profiles
 from ..llm.prompts import instructions_for
 from ..pipeline import Pipeline
+from ..ranking.choosing import shipped_chooser
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, fuse, without_families, year_of_draft
@@ -67,15 +68,25 @@ def _rank_bm25(corpus: Corpus, settings: Settings) -> System:
     return search
 
 # %% ../../nbs/82_systems.ipynb #s09
+def _or_nothing(search: System) -> System:
+    "A system that gives nothing for a text that agent 1 refuses."
+    def answered(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
+        try: return search(text, filters, k)
+        except InputError: return []
+    return answered
+
 def _rrf(corpus: Corpus, settings: Settings) -> System:
     "Dense and lexical search, fused by rank."
     analyse, depth = QueryAgent(corpus, settings.max_text_chars), settings.retrieval_depth
     def search(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
         query = analyse(PipelineState(user_text=text))["query_analysis"].expanded_query
+        if corpus.server is not None and corpus.chunk_index is None:  # passages are not on the server
+            vector = corpus.embedder.embed_query(query)
+            return _named(corpus, *corpus.server.fused(vector, query, k, filters, depth, settings.rrf_k))
         rankings = [corpus.dense(query, depth, filters)[0], corpus.lexical_search(query, depth, filters)[0]]
         fused = fuse([rows.tolist() for rows in rankings], settings.rrf_k)
         return [(corpus.ids[row], score) for row, score in list(fused.items())[:k]]
-    return search
+    return _or_nothing(search)
 
 # %% ../../nbs/82_systems.ipynb #s10p
 _SEEDS = 10  # nearest papers whose neighbours in the graph are found
@@ -152,7 +163,7 @@ def _agents(corpus: Corpus, settings: Settings, cross_encoder: bool) -> System:
         scores = fused_scores(candidates, settings.rrf_k)
         if encoder and len(scores): _read_leading(encoder, state, scores, settings.rrf_k)
         return [(candidates[i].paper_id, float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
-    return search
+    return _or_nothing(search)
 
 # %% ../../nbs/82_systems.ipynb #s18
 class RankerSystem:
@@ -170,7 +181,8 @@ class RankerSystem:
         self._gathering = Gathering(corpus, settings)
 
     def __call__(self, text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
-        state = self._gathering(text, filters)
+        try: state = self._gathering(text, filters)
+        except InputError: return []
         assert state.evidence is not None
         evidence = without_families(state.evidence, self.without)
         scores = self.ranker.score(features(evidence, queries_in(state), year_of_draft(state.filters)))
@@ -196,6 +208,7 @@ class PipelineSystem:
         self._pipeline.agents |= {name: self._pipeline.fallbacks[name][0][1] for name in without}
         self.ranker = load_ranker(corpus)
         self.fitted_on = self.ranker.fitted_on if self.ranker else frozenset()
+        self.fitted_on_lists = frozenset(shipped_chooser().file.fitted_on)  # for queries with `within`
 
     def __call__(self, text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
         try: state = self._pipeline.run(PipelineState(user_text=text, filters=filters))
@@ -272,7 +285,8 @@ SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
 }
 
 # %% ../../nbs/82_systems.ipynb #s27
-PRINTS = ("corpus", "ranker", "queries", "llm_base_url", "reranker")  # fields of a fingerprint that hold a hash
+# fields of a fingerprint that hold a hash
+PRINTS = ("corpus", "ranker", "chooser", "queries", "llm_base_url", "reranker")
 
 _SEARCH = ("max_text_chars", "retrieval_depth", "rrf_k")  # settings that change the answers of a system
 _GRAPH = (*_SEARCH, "expansion_seeds", "max_expansion")
@@ -297,6 +311,7 @@ def _fingerprint(name: str, system: System, corpus: Corpus, settings: Settings) 
         used = (*_PIPELINE, *(() if settings.llm in (None, "offline") else _ASKED))
     if isinstance(system, PipelineSystem | RankerSystem):
         fields["ranker"] = system.ranker.sha256 if system.ranker else None
+    if isinstance(system, PipelineSystem): fields["chooser"] = shipped_chooser().file.sha256
     if settings.pick and isinstance(system, PipelineSystem): used = (*used, "pick")
     if settings.llm not in (None, "offline") and isinstance(system, PipelineSystem):
         model = str(settings.llm_model)

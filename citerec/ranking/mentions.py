@@ -17,6 +17,7 @@ import numpy as np
 from ..data.corpus import Corpus
 from ..data.graph import push
 from ..data.lexical import stems
+from ..data.packed import LARGE
 from ..identity import surname
 
 # %% ../../nbs/44a_mentions.ipynb #m005
@@ -61,14 +62,20 @@ def _rows_by_surname(corpus: Corpus) -> dict[str, list[int]]:
         _SURNAMES[corpus] = by
     return _SURNAMES[corpus]
 
+def _written_by(corpus: Corpus, people: Sequence[str], rows: np.ndarray) -> dict[str, np.ndarray]:
+    "For each surname, which papers have it."
+    if len(corpus) <= LARGE: return {name: np.isin(rows, _rows_by_surname(corpus).get(name, ())) for name in people}
+    authors = corpus.store.authors_at(rows.tolist()) if people else {}
+    surnames = [{*map(surname, authors[row])} for row in rows.tolist()] if people else []
+    return {name: np.array([name in own for own in surnames], dtype=bool) for name in people}
+
 def authors_named(corpus: Corpus,
                   people: Sequence[str],  # words that may be surnames
                   rows: np.ndarray,  # of candidates
                   ) -> np.ndarray:  # float32, shape (candidates,); 0: the text names no author of the paper
     "How many authors of each candidate a text names; rare surnames count up to 1, common ones less."
     out = np.zeros(len(rows), dtype=np.float32)
-    for name in people:
-        written = np.isin(rows, _rows_by_surname(corpus).get(name, ()))
+    for written in _written_by(corpus, people, rows).values():
         having = int(written.sum())
         if having: out[written] += 1 - math.log(having) / math.log(len(rows) + 1)
     return out

@@ -11,7 +11,7 @@ __all__ = ['F', 'YEARS_AFTER', 'EXACT_UP_TO', 'ASKED', 'MEANING', 'WORDS', 'CONT
 
 # %% ../../nbs/45_signals.ipynb #s003
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary, ref
@@ -89,6 +89,7 @@ class View:
     hidden: np.ndarray  # rows of papers that are ignored
     out_degree: np.ndarray  # float32, shape (papers,): references
     in_degree: np.ndarray  # float32, shape (papers,): citations, without those by hidden papers
+    recent: dict[int | None, np.ndarray] = field(default_factory=dict)  # year -> `_recent` of it, once it is known
 
 def graph_of(corpus: Corpus) -> Graph:
     "The citations of a corpus; an empty graph if they cannot be read, which agent 3 reports."
@@ -133,7 +134,7 @@ def fuse(rankings: Sequence[Sequence[int]],  # lists of rows, best first
     return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 # %% ../../nbs/45_signals.ipynb #s014
-EXACT_UP_TO = 200_000  # papers; in a larger corpus the index finds the nearest ones
+EXACT_UP_TO = 2_000_000  # papers; in a larger corpus the index finds the nearest ones
 ASKED = 1000  # how many nearest papers an index has to find
 
 def similarities(corpus: Corpus,
@@ -159,7 +160,7 @@ def _context_words(index: ContextIndex, queries: Queries, n: int) -> tuple[dict[
                "ctx_names": index.by_paper(index.names.scores(queries.names), n),
                "ctx_count": np.log1p(index.by_paper(np.ones(len(index.cited)), n, best=False))}
     if index.called: signals["ctx_called"], signals["ctx_called_best"] = index.named_in(queries.body, n)
-    return signals, np.column_stack([index.by_paper(index.lexical.shares(v), n) for v in queries.variants])
+    return signals, np.array([index.by_paper(index.lexical.shares(v), n) for v in queries.variants]).T
 
 # %% ../../nbs/45_signals.ipynb #s017c
 _LIKE = .5  # least cosine for a citing sentence to be called similar
@@ -169,10 +170,9 @@ def _best_sentences(index: ContextIndex,
                     n: int,  # papers
                     ) -> dict[str, np.ndarray]:  # fields of `Evidence`, for all papers
     "The most similar citing sentence of each paper, its cosine, and how many are similar."
-    best, at = np.zeros(n, dtype=np.float32), np.full(n, -1, dtype=np.int64)
-    order = np.argsort(near, kind="stable")
-    best[index.cited[order]], at[index.cited[order]] = near[order], order
-    at[best <= 0] = -1
+    best, at = index.by_paper(near, n), np.full(n, -1, dtype=np.int64)
+    leaders = np.flatnonzero((near > 0) & (near == best[index.cited]))
+    at[index.cited[leaders]] = leaders  # of equal sentences the last one
     similar = index.by_paper((near >= _LIKE).astype(np.float32), n, best=False).astype(np.int64)
     return {"sentences": at, "likeness": best, "similar": similar}
 
@@ -185,11 +185,11 @@ def context_signals(corpus: Corpus,
                     exclude_ids: Sequence[str],  # documents whose sentences are not read
                     ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, np.ndarray]]:
     "Signals of shape (papers,), those by variant of shape (papers, variants), and the best sentence of each paper."
-    n, none = len(corpus), np.full((len(corpus), len(queries.variants), 2), np.nan, dtype=np.float32)
-    if corpus.context_index is None: return {}, none, {}
+    n, none = len(corpus), np.float32(np.nan)
+    if corpus.context_index is None: return {}, np.broadcast_to(none, (n, len(queries.variants), 2)), {}
     index = corpus.context_index.without(exclude_ids)
     signals, words = _context_words(index, queries, n)
-    if not vectors: return signals, np.stack([none[:, :, 0], words], axis=2), {}
+    if not vectors: return signals, _together(np.broadcast_to(none, words.shape), words), {}
     texts = _texts(queries)
     near = np.maximum(cosines(index.vectors, np.column_stack([vectors[t] for t in texts])), 0)
     whole, close = near[:, 0], near[:, texts.index(queries.near)]
@@ -199,8 +199,12 @@ def context_signals(corpus: Corpus,
     soft = np.exp(_SHARP * (np.maximum(whole, close) - peak))
     signals |= {"ctx_best": index.by_paper(whole, n), "ctx_near": index.by_paper(close, n),
                 "ctx_soft": index.by_paper(soft, n, best=False)}
-    near_variant = np.column_stack([index.by_paper(values, n) for values in by_variant])
-    return signals, np.stack([near_variant, words], axis=2), _best_sentences(index, either, n)
+    near_variant = np.array([index.by_paper(values, n) for values in by_variant]).T
+    return signals, _together(near_variant, words), _best_sentences(index, either, n)
+
+def _together(*kinds: np.ndarray) -> np.ndarray:
+    "Several kinds of values by variant as one table, in which the values of one kind and variant lie side by side."
+    return np.array([values.T for values in kinds], dtype=np.float32).transpose(2, 1, 0)
 
 def _texts(queries: Queries) -> list[str]:
     "The texts that are embedded, each once."
@@ -269,8 +273,7 @@ def ask(corpus: Corpus,
     whole = {"dense": column[queries.body], "dense_near": column[queries.near], **lexical}
     context, ctx_variant, sentences = context_signals(corpus, queries, vectors, filters.exclude_ids)
     dense, bm25 = ([of(v) for v in queries.variants] for of in (column.__getitem__, shares))
-    of_text = np.stack([np.column_stack(dense), np.column_stack(bm25)], axis=2)
-    by_variant = np.concatenate([of_text, ctx_variant], axis=2).astype(np.float32)
+    by_variant = _together(np.array(dense).T, np.array(bm25).T, *np.moveaxis(ctx_variant, 2, 0))
     orders = [whole[name] for name, use in (("dense", meaning), ("bm25_expanded", words)) if use]
     others = [v for v, text in enumerate(queries.variants) if text != queries.body]
     fused = _fused(orders, by_variant, others, view(corpus, filters).allowed, depth, rrf_k)
@@ -453,10 +456,10 @@ def _walk(graph: Graph, start: np.ndarray, seen: View) -> np.ndarray:
     "The weights of papers after a walk, at each step of which a part of the weight returns to the seeds."
     walk, links = start, np.maximum(seen.in_degree + seen.out_degree, 1)
     for _ in range(_STEPS):
-        step = (walk / links).astype(np.float32)
-        step[seen.hidden] = 0
         rows = leading(walk, WALKED)
-        walk = (_BACK * start + (1 - _BACK) * push(graph.links, rows, step[rows])).astype(np.float32)
+        step = (walk[rows] / links[rows]).astype(np.float32)
+        step[np.isin(rows, seen.hidden)] = 0
+        walk = (_BACK * start + (1 - _BACK) * push(graph.links, rows, step)).astype(np.float32)
         walk[seen.hidden] = 0
     return walk
 
@@ -490,14 +493,19 @@ def _citers(corpus: Corpus, evidence: Evidence, seen: View) -> dict[str, np.ndar
         best[references.indices[references.indptr[row] : references.indptr[row + 1]]] = dense[i]
     return {"citer_best": best, "citer_mean": total / np.maximum(seen.in_degree, 1)}
 
+def _recent(corpus: Corpus, seen: View, year: int | None) -> np.ndarray:
+    "For each paper, the share of the voters of a year, and of one year before or after it, that cite the paper."
+    years = corpus.columns.years
+    voting = seen.voters & (years > 0) & (np.abs(years - year) <= 1) if year is not None else seen.voters
+    rows = np.flatnonzero(voting)
+    return push(corpus.graph.references, rows, np.ones(len(rows))) / max(len(rows), 1)
+
 def _counts(corpus: Corpus, seeds: Sequence[int], seen: View, year: int | None) -> dict[str, np.ndarray]:
     "Links with the seeds, in both directions, and the share of recent papers that cite a paper."
-    graph, years = corpus.graph, corpus.columns.years
-    ones, rows = np.ones(len(seeds), dtype=np.float32), np.array(seeds, dtype=np.int64)
-    recent = seen.voters & (years > 0) & (np.abs(years - year) <= 1) if year is not None else seen.voters
-    citations = push(graph.references, np.flatnonzero(recent), np.ones(int(recent.sum())))
+    graph, ones, rows = corpus.graph, np.ones(len(seeds), dtype=np.float32), np.array(seeds, dtype=np.int64)
+    if year not in seen.recent: seen.recent[year] = _recent(corpus, seen, year)
     return {"seed_references": push(graph.references, rows, ones), "seed_citations": push(graph.citations, rows, ones),
-            "in_degree_recent": citations / max(int(recent.sum()), 1)}
+            "in_degree_recent": seen.recent[year]}
 
 # %% ../../nbs/45_signals.ipynb #s031e
 def graph_signals(corpus: Corpus,

@@ -10,13 +10,14 @@ import csv
 import gzip
 import hashlib
 import json
+import logging
 import re
 import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,7 @@ from .openalex import TOPICS, TYPES, _check_types, _check_years, _redirected, _w
 from .records import clean_year, dig, dig_list, whole_number
 from .snapshot_files import Part, Snapshot, lines_of, open_snapshot
 from .source import Source
+from ..workers import each_part, share_folder, workers_of
 
 # %% ../../nbs/20a_snapshot.ipynb #g007
 _GROUP = re.compile(r"[TC]\d{1,12}|(?:sub)?fields/\d{1,6}")
@@ -172,7 +174,8 @@ def _read_works(files: Any, part: Part, selection: SnapshotSelection, step: Path
     "Read a file of works, and keep what fits."
     reading, digest = _Reading(part.name), hashlib.sha256()
     with whole_folder(step) as new:
-        with gzip.open(new / "papers.jsonl.gz", "wb", compresslevel=1) as packed_papers:
+        with (new / "papers.jsonl.gz").open("wb") as file, \
+             gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed_papers:
             for paper in _papers(reading, lines_of(files, part), selection, told):
                 line = paper.model_dump_json(exclude_defaults=True).encode() + b"\n"
                 digest.update(line)
@@ -320,22 +323,42 @@ def _fates(kept: _Kept, moves: _Moves, most: int | None) -> tuple[np.ndarray, Co
     return inside, counts, lines
 
 # %% ../../nbs/20a_snapshot.ipynb #g050
-def _read_missing(snapshot: Snapshot, selection: SnapshotSelection, pages: Path,
-                  progress: bool) -> tuple[list[Path], list[Path]]:
+_log = logging.getLogger(__name__)
+
+def _untold(lines: int) -> None: "What a worker does with its progress."
+
+_Task = tuple[Part, Path]  # a file of works, and the folder of what it gives
+
+def _read_step(files: Any, selection: SnapshotSelection, told: Callable[[int], object], task: _Task) -> None:
+    _read_works(files, task[0], selection, task[1], told)
+
+def _read_each(files: Any, selection: SnapshotSelection, tasks: Sequence[_Task], told: Callable[[int], None],
+               workers: Any) -> Iterator[Path]:
+    "Read files of works, here or on workers; gives the steps that are done."
+    work = partial(_read_step, files, selection, _untold if workers else told)
+    for (_, step), _ in each_part(work, tasks, workers):
+        if workers: told((_about(step) or {"counts": {"read": 0}})["counts"]["read"])
+        yield step
+
+# %% ../../nbs/20a_snapshot.ipynb #g050a
+def _read_missing(snapshot: Snapshot, selection: SnapshotSelection, pages: Path, progress: bool,
+                  engine: str | None) -> tuple[list[Path], list[Path]]:
     "Read the files that are not read yet; gives the steps of the works, and those of the lists of merged works."
     works = {_step(pages, part, _reader_choices(selection)): part for part in snapshot.parts}
     merges = {_step(pages, part, "merged"): part for part in snapshot.merges}
-    missing = [step for step in works if _about(step) is None]
-    with tqdm(desc="OpenAlex snapshot", total=len(works), initial=len(works) - len(missing), unit=" files",
+    tasks = [(part, step) for step, part in works.items() if _about(step) is None]
+    with workers_of(engine if tasks else None, progress) as workers, \
+         tqdm(desc="OpenAlex snapshot", total=len(works), initial=len(works) - len(tasks), unit=" files",
               disable=not progress) as bar:
         records = 0
         def told(lines: int) -> None:
             nonlocal records
             records += lines
             bar.set_postfix_str(f"{records:,} records")
-        for step in missing:
-            _read_works(snapshot.files, works[step], selection, step, told)
-            bar.update()
+        if workers and not share_folder(workers, pages):
+            _log.warning("The workers do not see the folder %s, so the snapshot is read in this process.", pages)
+            workers = None
+        for _ in _read_each(snapshot.files, selection, tasks, told, workers): bar.update()
     for step, part in merges.items():
         if _about(step) is None: _read_merges(snapshot.files, part, step)
     return list(works), list(merges)
@@ -351,9 +374,10 @@ def _all_moves(steps: Sequence[Path]) -> _Moves:
     return _Moves(_joined(old), _joined(new))
 
 # %% ../../nbs/20a_snapshot.ipynb #g052
-def _account_of(snapshot: Snapshot, selection: SnapshotSelection, pages: Path, progress: bool) -> _Account:
+def _account_of(snapshot: Snapshot, selection: SnapshotSelection, pages: Path, progress: bool,
+                engine: str | None = None) -> _Account:
     "The account of a snapshot; files that are not read yet are read."
-    steps, lists = _read_missing(snapshot, selection, pages, progress)
+    steps, lists = _read_missing(snapshot, selection, pages, progress, engine)
     abouts, moves, kept = [_about(step) or {} for step in steps], _all_moves(lists), _kept_records(steps)
     inside, fates, gone = _fates(kept, moves, selection.max_works)
     counts = sum((Counter(about["counts"]) for about in abouts), Counter[str]()) + fates
@@ -375,15 +399,18 @@ class _Accounted(Source):
                  selection: SnapshotSelection,
                  pages: str | Path,  # folder for what is kept of the files
                  progress: bool = False,  # show a progress bar
+                 engine: str | None = None,  # where files are read: dask, or a Dask scheduler; None: in this process
                  ):
         self.address, self.selection, self.pages, self.progress = str(address), selection, Path(pages), progress
+        self.engine = engine
         self.local = None if "://" in self.address else Path(address)  # a builder checks where its sources lie
 
     @cached_property
     def _snapshot(self) -> Snapshot: return open_snapshot(self.address)
 
     @cached_property
-    def _account(self) -> _Account: return _account_of(self._snapshot, self.selection, self.pages, self.progress)
+    def _account(self) -> _Account:
+        return _account_of(self._snapshot, self.selection, self.pages, self.progress, self.engine)
 
     def check(self) -> None:
         "Read what is not read yet. Raises `ServiceError` where that fails, and `InputError` where no work fits."

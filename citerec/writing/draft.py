@@ -81,11 +81,25 @@ def text_for(manuscript: Manuscript,
 _SLOPE, _SHIFT, _SHIFT_PER = .822, -.211, -.288  # of the log odds; of every paper; the same per log of the length
 _OWN, _OWN_PER = .162, .411  # of a paper of the own bibliography; the same per log of the length
 _LEAST = .003  # confidence whose log odds are still used
+_KEPT, _RAISED = 1.244, 0.578  # of these log odds, where the own bibliography has been ranked by itself: slope, shift
+_BEFORE, _CHOSEN = 0.149, 0.818  # for its papers: of these log odds, and of those of the choice among them
+_LISTED, _LISTED_PER = 0.504, -0.158  # the same: shift; and per log of the length
 
-def _within_draft(confidence: float, own: bool, length: int) -> float:
-    "The confidence of a paper where a draft's own bibliography, of so many papers, is known."
-    p, log = min(max(confidence, _LEAST), 1 - _LEAST), math.log(length)
-    odds = _SLOPE * math.log(p / (1 - p)) + _SHIFT + _SHIFT_PER * log + own * (_OWN + _OWN_PER * log)
+def _odds(p: float) -> float:
+    "Log odds."
+    p = min(max(p, _LEAST), 1 - _LEAST)
+    return math.log(p / (1 - p))
+
+def _within_draft(confidence: float,  # in the whole corpus
+                  own: bool,  # whether the own bibliography has the paper
+                  length: int,  # of that bibliography, in papers
+                  chosen: float | None = None,  # confidence among the own bibliography; None: not ranked by itself
+                  ) -> float:
+    "The confidence of a paper where a draft's own bibliography is known."
+    log = math.log(length)
+    odds = _SLOPE * _odds(confidence) + _SHIFT + _SHIFT_PER * log + own * (_OWN + _OWN_PER * log)
+    if chosen is not None and own: odds = _BEFORE * odds + _CHOSEN * _odds(chosen) + _LISTED + _LISTED_PER * log
+    elif chosen is not None: odds = _KEPT * odds + _RAISED
     return 1 / (1 + math.exp(-odds))
 
 # %% ../../nbs/79_draft.ipynb #d10s
@@ -97,13 +111,18 @@ def ranked(recommendations: Iterable[Recommendation],
 
 def preferred(recommendations: Iterable[Recommendation],  # best first
               keys: dict[str, str],  # paper id -> citation key, of the own bibliography; empty: there is none
+              among: Sequence[Recommendation] = (),  # the leaders of the own bibliography, ranked by itself
               ) -> list[Recommendation]:  # with `yours` set, and their confidence where the bibliography is known
     "Prefer the papers of the own bibliography where they fit."
     if not keys: return list(recommendations)
+    chosen, found = {r.paper_id: r.confidence or 0.0 for r in among}, {r.paper_id: r for r in recommendations}
     def placed(r: Recommendation) -> Recommendation:
-        sure = None if r.confidence is None else _within_draft(r.confidence, r.paper_id in keys, len(keys))
+        before = found[r.paper_id].confidence if r.paper_id in found else 0.0
+        if before is None: return r.model_copy(update={"yours": keys.get(r.paper_id, "")})
+        listed = chosen.get(r.paper_id, 0.0) if chosen else None
+        sure = _within_draft(before, r.paper_id in keys, len(keys), listed)
         return r.model_copy(update={"yours": keys.get(r.paper_id, ""), "confidence": sure})
-    return [placed(r) for r in recommendations]
+    return [placed(r) for r in [*found.values(), *(r for r in among if r.paper_id not in found)]]
 
 # %% ../../nbs/79_draft.ipynb #d11b
 _OWN_SHARE = .62  # of the places at which the paper stands in the own bibliography, where that is whole
@@ -122,7 +141,8 @@ def from_library(library: Bibliography,
     if all(entry.corpus_id for entry, _ in library.papers): return []
     share = _OWN_SHARE * min(1.0, len(library.papers) / _WHOLE)
     fitting = [s for s in library.support(text, _TRIED, previous) if s.entry.corpus_id is None
-               and s.entry.key not in passed_over and s.signals["meaning"] >= _NEAR and share * s.share >= _WORTH]
+               and s.entry.key not in passed_over and s.signals["meaning, sentence"] >= _NEAR
+               and share * s.share >= _WORTH]
     return [Recommendation(
         rank=n, paper_id=f"bib:{s.entry.key}"[:200], title=paper.title, authors=paper.authors, year=paper.year,
         venue=paper.venue, url=paper.url, confidence=share * s.share, yours=s.entry.key, justification=_FROM_YOURS,
@@ -240,8 +260,8 @@ class _Reading(_Opened):
         return place_at(self.manuscript, str(where))
 
 # %% ../../nbs/79_draft.ipynb #d16
-class _Advising(_Reading):
-    "What is missing in a draft, and what would fit."
+class _Recommending(_Reading):
+    "What is missing in a draft, and what would fit a place of it."
     def gaps(self,
              threshold: float | None = None,  # least probability, 0 to 1; None: the fitted one
              ) -> list[Gap]:
@@ -261,12 +281,27 @@ class _Advising(_Reading):
         limits.setdefault("known_ids", self.known)
         limits.setdefault("again", True)
         limits.setdefault("exclude_ids", self.itself)
-        found = self.rec.recommend(text_for(self.manuscript, place), k=wanted, **limits)
+        text = text_for(self.manuscript, place)
+        found = self.rec.recommend(text, k=wanted, **limits)
+        among = self._leaders(text, k + len(here), limits)
         outside = from_library(self.library, _asked(self.manuscript, place), sentence.previous,
                                self.keys_in(sentence))
-        best = ranked([*preferred((r for r in found if r.paper_id not in here), keys), *outside])[:k]
+        fitting = preferred(found, keys, among)
+        best = ranked([*(r for r in fitting if r.paper_id not in here), *outside])[:k]
         return Recommendations(found.state.model_copy(update={"k": k, "final_recommendations": tuple(best)}))
 
+    def _leaders(self, text: str, k: int, limits: Limits) -> Sequence[Recommendation]:
+        "The papers of the own bibliography that fit a text best, ranked by themselves; none where that is limited."
+        own = self.library.corpus_ids
+        if limits.get("within_ids") or len(own) < _CHOICE: return ()
+        narrowed = limits.copy()
+        narrowed["within_ids"] = own
+        try: return list(self.rec.recommend(text, k=min(100, k + _SPARE), **narrowed))
+        except InputError: return ()  # the limits leave none of them
+
+# %% ../../nbs/79_draft.ipynb #d16f
+class _Advising(_Recommending):
+    "What would fit all places of a draft."
     def fill(self,
              k: int = 3,  # recommendations for each place
              gaps: bool = True,  # sentences that need a citation too, not only open slots
@@ -288,6 +323,7 @@ class _Advising(_Reading):
 
 # %% ../../nbs/79_draft.ipynb #d16z
 _SPARE = 10  # papers more than wanted, from which the own ones may rise
+_CHOICE = 4  # papers of the own bibliography from which they are ranked by themselves
 
 # %% ../../nbs/79_draft.ipynb #d18s
 def missing(manuscript: Manuscript,

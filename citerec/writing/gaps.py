@@ -6,8 +6,8 @@
 __all__ = ['OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES', 'SIZES', 'SECTIONS', 'PLACES', 'UNKNOWN', 'Finite', 'Probability', 'GAPS',
            'NUMBERS', 'A_NEW_NAME', 'NO_REASON', 'REASONS', 'Place', 'places', 'document_starts', 'cue_counts',
            'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams', 'gram_table', 'weighed',
-           'Signs', 'signs_of', 'line_columns', 'tree_columns', 'Trees', 'GapFile', 'GapModel', 'shipped_gaps',
-           'citation_need', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'find_gaps']
+           'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel', 'shipped_gaps', 'citation_need',
+           'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'find_gaps']
 
 # %% ../../nbs/73_gaps.ipynb #g003
 import hashlib
@@ -26,6 +26,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from ..data.embedding import Embedder
 from ..data.sample import shipped
 from ..errors import InputError, ModelError, explain
+from ..ranking.trees import Trees
 from ..schema import Record
 
 if TYPE_CHECKING:
@@ -373,34 +374,6 @@ def tree_columns(signs: Signs,
     "The columns of the trees: cues, scores of a sentence and its neighbours, the section and the place."
     return np.concatenate([*(signs.cues[at] for at in signs.at), *(scores[:, at].T for at in signs.at),
                            signs.sections, signs.places_alone if alone else signs.places], axis=1)
-
-# %% ../../nbs/73_gaps.ipynb #g054
-_ROWS = 2000  # sentences at a time: limits the memory
-
-@dataclass(frozen=True)
-class Trees:
-    "Decision trees as arrays; each has the same number of inner nodes."
-    column: np.ndarray  # int, shape (trees, nodes): the column that a node tests
-    border: np.ndarray  # shape (trees, nodes): values up to it go left, larger ones right
-    left: np.ndarray  # int, shape (trees, nodes)
-    right: np.ndarray  # int, shape (trees, nodes)
-    value: np.ndarray  # shape (trees, nodes + 1), of the leaves
-
-    def __call__(self,
-                 table: np.ndarray,  # shape (sentences, columns)
-                 ) -> np.ndarray:  # shape (sentences,)
-        "For each sentence, the sum of the values of its leaves, one in each tree."
-        return np.concatenate([self._part(table[i : i + _ROWS]) for i in range(0, len(table), _ROWS)] or [np.zeros(0)])
-
-    def _part(self, table: np.ndarray) -> np.ndarray:
-        trees, row = np.arange(len(self.column)), np.arange(len(table))[:, None]
-        node = np.zeros((len(table), len(trees)), dtype=int)
-        for _ in range(self.column.shape[1]):
-            inner = np.maximum(node, 0)
-            goes_left = table[row, self.column[trees, inner]] <= self.border[trees, inner]
-            child = np.where(goes_left, self.left[trees, inner], self.right[trees, inner])
-            node = np.where(node >= 0, child, node)
-        return self.value[trees, -node - 1].sum(1)
 
 # %% ../../nbs/73_gaps.ipynb #g057
 Finite = Annotated[float, Field(allow_inf_nan=False)]
