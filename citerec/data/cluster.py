@@ -15,6 +15,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .embedding import Embedder, embed_for_another
+from .encoder import OWN_BATCHES, BertEncoder
 from ..workers import each_part, workers_of
 
 # %% ../../nbs/33a_cluster.ipynb #k008
@@ -34,12 +35,23 @@ class ClusterEmbedder(Embedder):
         super().__init__(embedder.name, embedder.batch_size, embedder.device, embedder.sha256, embedder.trusted)
         self.client = client
 
+    def _tasks(self, texts: Sequence[str]) -> list[list[int]]:
+        "The rows of each task: whole batches of the model, because a vector depends a little on its batch."
+        order, tasks = np.argsort([-len(t) for t in texts], kind="stable").tolist(), list[list[int]]()
+        if not isinstance(self.model, BertEncoder):
+            return [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
+        for start in range(0, len(order), size := self.batch_size * OWN_BATCHES):
+            rows = order[start : start + size]
+            tasks.append([])
+            for batch in self.model.batches([texts[i] for i in rows]):
+                if len(tasks[-1]) >= _TASK: tasks.append([])
+                tasks[-1] += [rows[i] for i in sorted(batch)]
+        return tasks
+
     def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
         if len(texts) <= _ALONE: return super()._embedded(texts, progress)
         model = (self.name, self.batch_size, self.device, self.sha256, self.trusted)
-        order = np.argsort([-len(t) for t in texts], kind="stable").tolist()
-        tasks = [(rows := tuple(order[start : start + _TASK]), [texts[i] for i in rows])
-                 for start in range(0, len(order), _TASK)]
+        tasks = [(tuple(rows), [texts[i] for i in rows]) for rows in self._tasks(texts)]
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
             for (rows, _), vectors in each_part(partial(_embed_task, model), tasks, self.client):

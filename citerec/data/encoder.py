@@ -206,6 +206,13 @@ class BertEncoder:
         "Embed texts."
         return self._batched(texts, self._pooled, (self.dim,))
 
+    def batches(self,
+                texts: Sequence[str],
+                ) -> list[list[int]]:  # places of the texts of each batch
+        "The batches in which `encode` embeds texts; in 16 bits, a vector depends a little on its batch."
+        lengths = [len(e.ids) for e in self.tokenizer.encode_batch(list(texts))]
+        return [rows for _, rows in _rows_of(lengths, _STEPS[self.bits], self.positions)]
+
     def encode_layers(self,
                       texts: Sequence[str],
                       layers: Sequence[int],  # ascending; 1 is the first layer
