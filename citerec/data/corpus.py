@@ -322,7 +322,7 @@ class _Lookup(_Texts):
         return [] if row is None else [self.ids[row]]
 
     def name_of(self,
-                paper: Paper,
+                paper: Paper,  # of the corpus
                 ) -> str:  # "": none is known, or another paper has it as well
         "A name of a paper that its title lacks, such as DPO."
         name = name_beside(paper.title, paper.abstract)

@@ -65,6 +65,7 @@ def _given(title: str, abstract: str) -> list[tuple[str, float]]:
         found.append((short, .5 + .5 * len(words) / len(head) if words <= head else _SAID))
     return found + [(name, _OWN) for name in _INTRODUCED.findall(abstract)]
 
+# %% ../../nbs/38b_given.ipynb #g011b
 def given_names(title: str,
                 abstract: str,
                 ) -> dict[str, float]:  # key of a name -> how sure it is that the paper is meant, up to 1
@@ -73,6 +74,7 @@ def given_names(title: str,
     for name, weight in _given(title, abstract): sure[name_key(name)] = max(sure.get(name_key(name), 0.0), weight)
     return {key: weight for key, weight in sure.items() if len(key) > 1 and not key.isdigit()}
 
+# %% ../../nbs/38b_given.ipynb #g011c
 _SURE = .85  # least weight of a name that is shown beside a title
 
 def name_beside(title: str,
@@ -96,6 +98,7 @@ def _names_of(text: str) -> set[str]:
     return {name_key("".join(run)) for run in runs
             if all(run) and not run[0].isdigit() and (len(run) > 1 or run[0].lower() not in STOPWORDS)}
 
+# %% ../../nbs/38b_given.ipynb #g014b
 _LETTERS = 32  # bytes of a key; longer ones are left out
 
 class GivenNames:

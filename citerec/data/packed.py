@@ -120,6 +120,7 @@ def _mapped(path: Path, start: int) -> np.ndarray:
         if not np.prod(shape): return np.zeros(shape, dtype=dtype)
         return np.asarray(np.memmap(path, dtype, "c", file.tell(), shape, "F" if by_columns else "C"))
 
+# %% ../../nbs/29a_packed.ipynb #p014z
 def map_arrays(path: Path,  # an .npz file
                ) -> dict[str, np.ndarray]:  # mapped, where the file is not compressed; what is changed is not written
     "The arrays of a file."
@@ -128,7 +129,6 @@ def map_arrays(path: Path,  # an .npz file
         return {entry.filename.removesuffix(".npy"): _mapped(path, entry.header_offset) for entry in entries}
     with np.load(path, allow_pickle=False) as kept: return {name: kept[name] for name in kept.files}
 
-
 # %% ../../nbs/29a_packed.ipynb #p017
 def matrix_arrays(name: str,
                   matrix: sparse.csr_matrix,
@@ -136,6 +136,7 @@ def matrix_arrays(name: str,
     "The arrays of a sparse matrix, under names that begin with its own."
     return {f"{name}_{part}": getattr(matrix, part) for part in ("data", "indices", "indptr")}
 
+# %% ../../nbs/29a_packed.ipynb #p017z
 def mapped_matrix(name: str,
                   arrays: dict[str, np.ndarray],  # of `map_arrays`
                   columns: int,  # of the matrix
@@ -144,4 +145,3 @@ def mapped_matrix(name: str,
     matrix = sparse.csr_matrix((len(arrays[f"{name}_indptr"]) - 1, columns), dtype=arrays[f"{name}_data"].dtype)
     for part in ("data", "indices", "indptr"): setattr(matrix, part, arrays[f"{name}_{part}"])
     return matrix
-

@@ -91,6 +91,7 @@ def _quantisation(layout: Layout) -> Any:
     return m.ScalarQuantization(scalar=m.ScalarQuantizationConfig(type=m.ScalarType.INT8, quantile=_QUANTILE,
                                                                   always_ram=True))
 
+# %% ../../nbs/36a_qdrant_server.ipynb #v014z
 def _new_collection(dim: int, layout: Layout) -> dict[str, Any]:
     "What a new collection is made of, in the words of the client."
     from qdrant_client import models as m

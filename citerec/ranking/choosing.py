@@ -307,6 +307,7 @@ _MOST_PAPERS, _MOST_WORDS = 500, 100  # of a list, and of a text
 def _list_of(corpus: Corpus, rows: tuple[int, ...]) -> PaperList:
     return PaperList(corpus.papers([corpus.ids[row] for row in rows]), corpus.vectors[list(rows)])
 
+# %% ../../nbs/49a_choosing.ipynb #w033z
 def signals_in(corpus: Corpus,
                rows: np.ndarray,  # of the papers of a list
                parts: Parts,

@@ -62,6 +62,7 @@ def _rows_by_surname(corpus: Corpus) -> dict[str, list[int]]:
         _SURNAMES[corpus] = by
     return _SURNAMES[corpus]
 
+# %% ../../nbs/44a_mentions.ipynb #m008b
 def _written_by(corpus: Corpus, people: Sequence[str], rows: np.ndarray) -> dict[str, np.ndarray]:
     "For each surname, which papers have it."
     if len(corpus) <= LARGE: return {name: np.isin(rows, _rows_by_surname(corpus).get(name, ())) for name in people}
@@ -69,6 +70,7 @@ def _written_by(corpus: Corpus, people: Sequence[str], rows: np.ndarray) -> dict
     surnames = [{*map(surname, authors[row])} for row in rows.tolist()] if people else []
     return {name: np.array([name in own for own in surnames], dtype=bool) for name in people}
 
+# %% ../../nbs/44a_mentions.ipynb #m008c
 def authors_named(corpus: Corpus,
                   people: Sequence[str],  # words that may be surnames
                   rows: np.ndarray,  # of candidates
