@@ -159,7 +159,7 @@ def fit_confidence(tasks: Sequence[ListTask], scores: Sequence[np.ndarray]) -> t
     return tuple(line.coef_[0].tolist())
 
 # %% ../../nbs/87a_choice_fitting.ipynb #h021
-RANKER = 1.25  # weight of the ranker's score beside that of the trees
+RANKER = .6  # weight of the ranker's score beside that of the trees
 
 def measured(task: ListTask, scores: np.ndarray) -> dict[str, float]:
     "Recall and reciprocal rank of a list in the order of scores."
