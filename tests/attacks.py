@@ -131,8 +131,8 @@ def answers(folder: Path) -> tuple[str, list[tuple[str, float]], list[str]]:
 
 def is_close(papers: list[tuple[str, float]], whole: list[tuple[str, float]]) -> bool:
     """Tell whether answers are the same but for what vectors vary by when they are computed again, in other batches."""
-    same = [one for one, _ in papers] == [other for other, _ in whole]
-    return same and all(abs(one - other) < .01 for (_, one), (_, other) in zip(papers, whole, strict=True))
+    found, wanted = dict(papers), dict(whole)
+    return found.keys() == wanted.keys() and all(abs(found[one] - wanted[one]) < .01 for one in wanted)
 
 
 def judge(name: str, whole: list[tuple[str, float]], outcome: tuple[str, list[tuple[str, float]], list[str]]) -> str:
