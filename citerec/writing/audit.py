@@ -250,6 +250,15 @@ def _malformed(case: "_Near") -> Iterator[Remark]:
             yield _remark(case, entry, "field", "warning", _said(words),
                           f"Write {known}." if known else "Look it up and correct it.", name, change)
 
+# %% ../../nbs/75_audit.ipynb #c020b
+def _borrowed(entry: LibraryEntry) -> bool:
+    "Whether an entry has the identifier of a record, another title, and authors whom the record does not have."
+    if not entry.paper or not entry.record or entry.entry.kind in _WHOLES: return False
+    ours, theirs = entry.paper.authors, entry.record.authors
+    strangers = exchanged(ours, theirs)[0] or added_first(ours, theirs)
+    return bool(strangers) and not nearly_equal(entry.title, entry.record.title)
+
+
 # %% ../../nbs/75_audit.ipynb #c021
 _WHOLES = frozenset("""proceedings mvproceedings book mvbook collection mvcollection inbook incollection
 periodical""".split())  # types whose parts and editions share titles and identifiers
@@ -268,7 +277,7 @@ def _pairs(case: "_Near") -> Iterator[tuple[LibraryEntry, LibraryEntry]]:
     "Entries that may be one paper: with the same title, identifier or record; each with an earlier one."
     seen: dict[tuple[str, str], list[LibraryEntry]] = defaultdict(list)
     for entry in case.library.entries:
-        if not (paper := entry.paper): continue
+        if not (paper := entry.paper) or _borrowed(entry): continue
         doi, arxiv = identifiers(paper)
         known = case.known(entry)
         names = [("title", title_key(paper.title)), ("doi", doi), ("arxiv", arxiv),
@@ -371,15 +380,6 @@ def _record_slips(case: Case, ours: Paper, theirs: Paper) -> bool:
     mine, other = changed_words(ours.title, theirs.title)
     slips = len(mine) == len(other) and all(map(is_slip, mine, other))
     return slips and common(mine) > _RARER * (common(other) + 1)
-
-# %% ../../nbs/75_audit.ipynb #c026b
-def _borrowed(entry: LibraryEntry) -> bool:
-    "Whether an entry has the identifier of a record, another title, and authors whom the record does not have."
-    if not entry.paper or not entry.record or entry.entry.kind in _WHOLES: return False
-    ours, theirs = entry.paper.authors, entry.record.authors
-    strangers = exchanged(ours, theirs)[0] or added_first(ours, theirs)
-    return bool(strangers) and not nearly_equal(entry.title, entry.record.title)
-
 
 # %% ../../nbs/75_audit.ipynb #c026s
 def _differing(case: "_Near") -> Iterator[Remark]:

@@ -33,6 +33,7 @@ from .library import Bibliography
 from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
 from .prose import Format
 from .remarks import Remark, Report
+from .uncited import paper_called, uncited_names
 
 # %% ../../nbs/79_draft.ipynb #d05
 Place = Slot | Gap | Citation | Sentence | int  # where a citation goes; a number is the place of a sentence
@@ -181,7 +182,7 @@ class _Opened:
         if not isinstance(source, str | os.PathLike):
             raise InputError("A draft is a path or a text.", "Give one of them.")
         self.source, self.format, self._given, self._bibliography = source, format, rec, bibliography
-        if isinstance(source, os.PathLike) or Path(source[:_NAME]).is_file(): recover(Path(source).resolve().parent)
+        if isinstance(source, os.PathLike) or _is_file(source): recover(Path(source).resolve().parent)
         self.manuscript = read_manuscript(source, format)
 
     @made_once
@@ -201,7 +202,10 @@ class _Opened:
         self.manuscript = read_manuscript(self.source, self.format)
         for name in ("library", "itself", "known"): self.__dict__.pop(name, None)
 
-_NAME = 1_000  # characters that a path has at most
+def _is_file(text: str) -> bool:
+    "Whether a text is the path of a file; a draft that is given as a text is too long for one."
+    try: return "\n" not in text and Path(text).is_file()
+    except (OSError, ValueError): return False
 
 # %% ../../nbs/79_draft.ipynb #d14a
 _TITLES = {"latex": r"\\title\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}",
@@ -266,7 +270,8 @@ class _Recommending(_Reading):
              threshold: float | None = None,  # least probability, 0 to 1; None: the fitted one
              ) -> list[Gap]:
         "Sentences that need a citation and have none, in the order of the draft."
-        return find_gaps(self.manuscript, threshold)
+        def paper_of(name: str) -> str: return paper_called(self.rec.corpus, name, self.itself)
+        return find_gaps(self.manuscript, threshold, uncited_names(self.sentences, paper_of, self.cited_in))
 
     def recommend(self,
                   place: Place | str,  # a text is a line, as of `at`
