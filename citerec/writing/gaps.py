@@ -550,14 +550,14 @@ def _has_source(manuscript: Any, has_new_name: Sequence[bool]) -> list[bool]:
 
 # %% ../../nbs/73_gaps.ipynb #g094u
 _NAMED, _NAMED_SHIFT = .86, 1.02  # of the log odds, where a sentence names a work of the corpus for the first time
+_NAMED_LEAST = .37  # share with a citation among those whose words alone ask for none
+_FAINT = 1e-6  # of a probability whose log odds are taken
 
 def with_name(probability: float,  # by the words of a sentence
               ) -> float:
     "The probability of a citation in a sentence that names a work of the corpus for the first time."
     odds = np.log(max(probability, _FAINT) / max(1 - probability, _FAINT))
-    return float(1 / (1 + np.exp(-(_NAMED * odds + _NAMED_SHIFT))))
-
-_FAINT = 1e-6  # of a probability whose log odds are taken
+    return max(_NAMED_LEAST, float(1 / (1 + np.exp(-(_NAMED * odds + _NAMED_SHIFT)))))
 
 
 # %% ../../nbs/73_gaps.ipynb #g095
@@ -577,7 +577,7 @@ def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
     for row, probability in enumerate(model.probabilities(signs_of(found))):
         settled = (sourced[row] or manuscript.sentences[row].slots or _ABSTRACT.match(found[row].section)
                    or is_own(found[row].text, new[row]))
-        if row in named: probability = max(probability, with_name(probability))
+        if row in named: probability = with_name(probability)
         if probability >= threshold and not settled:
             reason = f"{NAMES_A_WORK} {named[row]}" if row in named else strongest_reason(found[row], new[row])
             gaps.append(Gap(row, float(probability), reason))
