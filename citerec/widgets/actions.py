@@ -48,6 +48,14 @@ async function copy(text) {
     field.value = text; document.body.append(field); field.select(); document.execCommand("copy"); field.remove();
   }
 }
+function led(root, box) {
+  root.querySelector(".citerec-led")?.remove();
+  if (!root.querySelector("[data-act=select]:checked")) return;
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "citerec-act citerec-led", textContent: "Export selected" });
+  button.onclick = () => root.querySelector(".citerec-export")?.closest(".widget-vbox").querySelector("select").focus();
+  box.closest("label").after(button);
+}
 async function clicked(event, root, model) {
   const node = event.target.closest("[data-act]");
   if (!node) return;
@@ -65,22 +73,36 @@ async function clicked(event, root, model) {
     for (const other of others) other.setAttribute("aria-pressed", "false");
     node.setAttribute("aria-pressed", String(told.pressed));
   }
-  if (node.type === "checkbox") told.pressed = node.checked;
+  if (node.type === "checkbox") { told.pressed = node.checked; led(root, node); }
   model.send(told);
 }
 """
 
 # %% ../../nbs/91a_actions.ipynb #a008k
 _KEYS = """
+const CONTROLS = "button, summary, a, select, input[type=checkbox], [role=button]";
+function neighbour(node, root, step) {
+  const cards = [...root.querySelectorAll(".citerec-card[data-paper]")];
+  const next = cards[cards.indexOf(node.closest(".citerec-card[data-paper]")) + step];
+  const twin = [...next?.querySelectorAll(CONTROLS) ?? []].find((other) =>
+    other.tagName === node.tagName && other.title === node.title && other.dataset.act === node.dataset.act);
+  return twin ?? next?.querySelector(CONTROLS);
+}
 function typed(event, root, model) {
-  const node = event.target, enter = event.key === "Enter";
-  if (!root.contains(node) || !(enter || event.key === " ")) return;
-  if (enter && (event.ctrlKey || event.metaKey) && node.matches(".citerec-text textarea")) {
+  const node = event.target, key = event.key, enter = key === "Enter", held = event.ctrlKey || event.metaKey;
+  if (!(root.closest(".citerec-views") ?? root).contains(node)) return;
+  const mine = root.contains(node), step = { ArrowDown: 1, ArrowUp: -1 }[key];
+  if (enter && held && mine && node.matches(".citerec-text textarea")) {
     event.preventDefault(); event.stopImmediatePropagation();
     model.send({ act: "run", text: node.value });
-  } else if (node.matches("[role=button]")) {
-    event.preventDefault(); event.stopPropagation(); node.click();
-  } else if (node.matches("button, summary, a, input[type=checkbox]")) event.stopPropagation();
+  } else if (node.matches(CONTROLS) && !held && !event.altKey && key !== "Escape") {
+    event.stopPropagation();
+    const card = mine && step && !node.matches("select") && node.closest(".citerec-card[data-paper]");
+    const pressed = mine && node.matches("[role=button]") && (enter || key === " ");
+    if (card || pressed) event.preventDefault();
+    if (card) neighbour(node, root, step)?.focus();
+    if (pressed) node.click();
+  }
 }
 """
 
