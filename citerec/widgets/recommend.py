@@ -26,6 +26,7 @@ from ..settings import CROSS_ENCODER, PRESETS
 from .actions import COPY_BUTTONS, Actions, Told, act_box, act_button
 from citerec.widgets.parts import (
     STOPPED, STOPPING, View, button_of, draw, error_html, folder_of, on_enter, recommender_of,
+    words_html,
 )
 from .run_details import NEXT, details_html, progress_html
 from ..writing.library import Bibliography
@@ -295,18 +296,21 @@ class _History(widgets.VBox):
                                           icon="history", layout={"width": "8rem"})
         self.shown.observe(lambda _: self.refresh(), "value")
         self.list = widgets.Select(rows=6, layout={"width": "auto"})
+        self.empty = widgets.HTML(words_html("No text was asked since the app was started. Texts of earlier days are "
+                                             "here only if the list is kept on this machine."))
         self.keep = widgets.Checkbox(texts.kept, description="Keep the list on this machine", indent=False)
         self.keep.observe(lambda change: texts.keep(change.new), "value")
         row = widgets.HBox([button_of("Ask again", "Ask the chosen text again", self._again),
                             button_of("Forget all", "Empty this list", self._clear), self.keep],
                            layout={"flex_flow": "row wrap", "align_items": "center"})
-        super().__init__([self.list, row], layout={"display": "none"})
+        super().__init__([self.empty, self.list, row], layout={"display": "none"})
 
     def refresh(self) -> None:
         "Read the list where it is shown."
         if self.shown.value:
             self.list.options = [(_told(recent), recent) for recent in self.texts.newest()]
             self.list.index = 0 if self.list.options else None
+            self.empty.layout.display, self.list.layout.display = ("none", "") if self.list.options else ("", "none")
         self.layout.display = "" if self.shown.value else "none"
 
     def _again(self) -> None:
