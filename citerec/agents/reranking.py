@@ -223,15 +223,16 @@ def _with_paths(corpus: Corpus, state: PipelineState, evidence: Evidence, order:
             for c, more in zip(candidates, wider, strict=True)]
 
 # %% ../../nbs/57_reranking.ipynb #c029l
-_LOGIT = .15  # score that a logit is worth which lies one standard deviation above the mean of a text's logits
+_LOGIT = .3  # score that a logit is worth which lies one standard deviation above the mean of a text's logits
+_FIRST = 5  # places that a cross-encoder does not change
 
 def _places(scores: np.ndarray, logits: Sequence[float]) -> list[int]:
     "The order of ranked candidates after a cross-encoder has read the leading ones."
     places = [*range(len(scores))]
     if not logits: return places
-    told = np.array(logits) - np.mean(logits)
-    both = scores[: len(told)] + _LOGIT * told / (np.std(logits) or 1)
-    return [*np.argsort(-both, kind="stable").tolist(), *places[len(told) :]]
+    told = (np.array(logits) - np.mean(logits)) / (np.std(logits) or 1)
+    reordered = sorted(places[_FIRST : len(logits)], key=lambda i: -(scores[i] + _LOGIT * told[i]))
+    return [*places[:_FIRST], *reordered, *places[max(_FIRST, len(logits)) :]]
 
 # %% ../../nbs/57_reranking.ipynb #c029t
 _TURNS = .3  # score that a candidate loses for e times as many candidates of its claim above it
