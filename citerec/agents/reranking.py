@@ -150,20 +150,11 @@ def served(evidence: Evidence,
     if len(able) < 2: return [None] * len(evidence)
     return [queries.claims[able[best]] for best in scores[:, able].argmax(axis=1)]
 
-# %% ../../nbs/57_reranking.ipynb #c029s
-def _logits(encoder: CrossEncoder, texts: Sequence[str], candidates: Sequence[ScoredPaper]) -> list[float]:
-    "The logit of each candidate with its text; those with the same text are read together."
-    papers, logits = [title_and_abstract(c.title, c.abstract) for c in candidates], np.zeros(len(candidates))
-    for text in dict.fromkeys(texts):
-        at = [i for i, t in enumerate(texts) if t == text]
-        logits[at] = encoder(text, [papers[i] for i in at])
-    return logits.tolist()
-
 # %% ../../nbs/57_reranking.ipynb #c029r
 _AT_ONCE = 5  # candidates that are read before the next look at the clock
 
 def read_by(encoder: CrossEncoder | None,
-            texts: Sequence[str],  # of the query, one for each candidate
+            text: str,  # of the query
             candidates: list[ScoredPaper],  # best first; each read one gets its logit as a signal
             seconds: float = inf,  # after these, no further candidates are begun
             ) -> list[float]:  # logits of the first candidates, as many as were read
@@ -172,20 +163,21 @@ def read_by(encoder: CrossEncoder | None,
     if not encoder: return logits
     for start in range(0, len(candidates), _AT_ONCE):
         if start and monotonic() - begun > seconds: break
-        logits += _logits(encoder, texts[start : start + _AT_ONCE], candidates[start : start + _AT_ONCE])
+        papers = [title_and_abstract(c.title, c.abstract) for c in candidates[start : start + _AT_ONCE]]
+        logits += encoder(text, papers).tolist()
     for i, logit in enumerate(logits):
         candidates[i] = candidates[i].model_copy(update={"signals": candidates[i].signals | {"cross_encoder": logit}})
     return logits
 
 # %% ../../nbs/57_reranking.ipynb #c029q
 _READING = .5  # share of the agent's time that a cross-encoder may begin to read in
-Reader = Callable[[Sequence[str], list[ScoredPaper]], tuple[list[float], str]]  # texts, candidates -> logits, problem
+Reader = Callable[[str, list[ScoredPaper]], tuple[list[float], str]]  # text, candidates -> logits, problem
 
-def _try_to_read(encoder: CrossEncoder | None, missing: str, seconds: float, texts: Sequence[str],
+def _try_to_read(encoder: CrossEncoder | None, missing: str, seconds: float, text: str,
                  candidates: list[ScoredPaper]) -> tuple[list[float], str]:
     "The logits of the leading candidates; if some are missing although wanted, the reason."
     if missing: return [], missing
-    try: logits = read_by(encoder, texts, candidates, seconds)
+    try: logits = read_by(encoder, text, candidates, seconds)
     except Exception as e:  # whatever a foreign model raises
         return [], f"The cross-encoder failed ({type(e).__name__})."
     if not encoder or len(logits) == len(candidates): return logits, ""
@@ -200,7 +192,7 @@ def _by_fusion(state: PipelineState, rrf_k: int, read: Reader) -> tuple[list[Ran
     scores = fused_scores(candidates, rrf_k)
     order = np.argsort(-scores, kind="stable")
     leading = [candidates[i] for i in order[:READ]]
-    logits, unread = read([queries_in(state).body] * len(leading), leading)
+    logits, unread = read(queries_in(state).body, leading)
     for i, candidate in zip(order, leading, strict=False): candidates[i] = candidate
     by_reading = np.argsort(-np.array(logits), kind="stable")
     for rank, place in enumerate(by_reading, 1): scores[order[place]] += 1 / (rrf_k + rank)
@@ -262,8 +254,6 @@ def _judged(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evid
     return scores, ranker.confidence(table, scores)
 
 # %% ../../nbs/57_reranking.ipynb #c029m
-_READ_CLAIMS = 3  # claims of a text that a cross-encoder reads, at most
-
 def _reordered(state: PipelineState, scores: np.ndarray, claims: Sequence[int | None]) -> tuple[np.ndarray, np.ndarray]:
     "The best candidates by their scores, and after the claims have taken turns."
     order = np.argsort(-scores, kind="stable")[:_KEPT]
@@ -281,14 +271,12 @@ def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: E
     claims = served(evidence, queries)
     order, changed = _reordered(state, scores, claims)
     candidates = _with_paths(corpus, state, evidence, changed)
-    chosen, prepared = [claims[i] for i in changed], state.prepared.claims if state.prepared else ()
-    readable = READ if len(prepared) <= _READ_CLAIMS else 0
-    texts, leading = [queries.body if c is None else prepared[c] for c in chosen[:readable]], candidates[:readable]
-    logits, unread = read(texts, leading)
+    leading = [] if state.prepared and state.prepared.claims else candidates[:READ]
+    logits, unread = read(queries.body, leading)
     candidates[: len(leading)] = leading
     falling = scores[order]  # the places keep the scores and confidences that they had
     sure = None if confidence is None else confidence[order]
-    return [RankedPaper(paper=candidates[p], rerank_score=float(falling[i]), claim=chosen[p],
+    return [RankedPaper(paper=candidates[p], rerank_score=float(falling[i]), claim=claims[changed[p]],
                         confidence=None if sure is None else float(sure[i]))
             for i, p in enumerate(_places(falling, logits))], unread
 
