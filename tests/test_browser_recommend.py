@@ -57,7 +57,7 @@ def opened_app(tmp_path: Path, width: int = 1280):
         page.locator(".jp-Notebook").wait_for(timeout=120 * SECOND)
         run_all_cells(page)
         page.get_by_role("button", name="Recommend", exact=True).wait_for(timeout=120 * SECOND)
-        expect(page.locator(".citerec-ready")).to_have_count(2, timeout=60 * SECOND)
+        expect(page.locator(".citerec-ready")).to_have_count(3, timeout=60 * SECOND)
         try:
             yield page, copy / "app.ipynb", outside
         finally:
@@ -113,13 +113,17 @@ def test_main_path_by_keyboard(tmp_path, own_data):
         expect(first.get_by_text("Near in meaning")).to_be_visible()
         picture(page, "card")
 
-        for i in (0, 1):
-            page.locator(".citerec-card[data-paper]").nth(i).get_by_role("checkbox").focus()
-            page.keyboard.press("Space")
+        first.get_by_role("checkbox").focus()
+        for key in ("Space", "ArrowDown", "Space", "Tab", "Enter"):  # this card and the next, then "Export selected"
+            page.keyboard.press(key)
         content = page.locator(".citerec-export textarea")
         expect(content).to_have_value(re.compile(r"@[\s\S]*@"))
         assert len(bibtexparser.parse_string(content.input_value()).entries) == 2
-        page.get_by_label("Export as").select_option("RIS")
+        cells = page.locator(".jp-Cell").count()
+        for key in ("d", "d", "ArrowDown"):  # commands of JupyterLab, but not in the app
+            page.keyboard.press(key)
+        expect(page.get_by_label("Export as")).to_be_focused()
+        assert page.locator(".jp-Cell").count() == cells
         expect(content).to_have_value(re.compile("TY  -"))
         assert len(rispy.loads(content.input_value())) == 2
         page.get_by_label("Export as").select_option("CSL-JSON")

@@ -249,6 +249,7 @@ def _how(result: SearchResult) -> str:
 
 def _card(result: SearchResult,
           key: str = "",  # by which it is cited; "": made of its record
+          acts: str = "",  # HTML of buttons for the card, escaped
           ) -> str:
     "A result as HTML."
     r, abstract = _as_recommendation(result), result.paper.abstract
@@ -256,7 +257,7 @@ def _card(result: SearchResult,
     how = f'<p class="citerec-confidence">{_safe(said)}</p>' if (said := _how(result)) else ""
     facts = f'<p class="citerec-facts">{_safe(_facts(r))}</p>' if _facts(r) else ""
     return (f'<div class="citerec-card" role="listitem" style="{_BORDER}">{_titled(r)}{facts}{how}{more}'
-            f'{_cite(result.paper, key or citation_key(result.paper))}</div>')
+            f'{_cite(result.paper, key or citation_key(result.paper))}{acts}</div>')
 
 def _lines(result: SearchResult, width: int) -> str:
     "A result as text."
@@ -300,10 +301,12 @@ class _Found:
 
     def to_html(self,
                 limits: bool = True,  # say which limits were read; False: the page says it in another way
+                acts: str = "",  # HTML of buttons for every card, escaped
                 ) -> str:  # escaped, with its own style
         "Draw the results as cards."
         said = self.said if limits else self._said("")
-        cards = "".join(map(_card, self._results, citation_keys([result.paper for result in self._results])))
+        keys = citation_keys([result.paper for result in self._results])
+        cards = "".join(_card(result, key, acts) for result, key in zip(self._results, keys, strict=True))
         nothing = "" if cards or not self.parsed.is_relevant else f"<p>{NO_RESULTS}</p>"
         listed = f'<div role="list" aria-label="Results">{cards}</div>' if cards else nothing
         return f'<div class="citerec">{STYLE}{_box("notice", "#1976d2", said)}{listed}</div>'

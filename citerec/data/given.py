@@ -62,7 +62,7 @@ def _given(title: str, abstract: str) -> list[tuple[str, float]]:
     if leads := _BEFORE_COLON.match(title): found.append((leads[1], _LEADS))
     for short, long in (*_abbreviations(title), *_abbreviations(abstract)):
         words = {*re.split(r"\W+", long.lower())} - STOPWORDS
-        found.append((short, .5 + .5 * len(words) / len(head) if words <= head else _SAID))
+        found.append((short, .5 + .5 * len(words) / len(head) if head and words <= head else _SAID))
     return found + [(name, _OWN) for name in _INTRODUCED.findall(abstract)]
 
 # %% ../../nbs/38b_given.ipynb #g011b

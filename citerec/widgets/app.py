@@ -32,6 +32,7 @@ class Views(widgets.VBox):
         self.chosen = widgets.ToggleButtons(options=list(self.views), style={"button_width": "auto"})
         self.chosen.observe(self._choose, "value")
         super().__init__([self.chosen, *self.views.values()], layout={"max_width": "55rem"})
+        self.add_class("citerec-views")  # whose keys `Actions` keeps from JupyterLab
         self._choose()
 
     def _choose(self, _: object = None) -> None:

@@ -22,6 +22,7 @@ from ..asking.search import LIMIT_WORDS, award_words
 from ..llm.quoting import one_line
 from ..running import background_loop
 from ..schema import ParsedQuery, SearchFilter
+from .actions import COPY_BUTTONS, Actions
 from citerec.widgets.parts import (
     STOPPED, STOPPING, View, button_of, draw, folder_of, on_enter, recommender_of, words_html,
 )
@@ -68,7 +69,8 @@ class SearchView(View):
         self.limits = widgets.HBox(layout={"flex_flow": "row wrap"})
         self.found: SearchResults | None = None  # results of the last search
         on_enter(self.text, self.run)
-        super().__init__([self.text, self.button, self.limits], [self.button])
+        super().__init__([self.text, self.button, self.limits], [self.button], [Actions({})])
+        self.add_class("citerec-view")
 
     def run(self) -> None:
         "Search with the words in the field."
@@ -79,7 +81,7 @@ class SearchView(View):
         self.show(draw(words_html("searching …")))
         self.found = recommender_of(self.folder).search(asked)
         self.limits.children = [self._limit(*limit) for limit in limits_of(self.found.parsed.filters)]
-        self.show(self.found.to_html(limits=False))
+        self.show(self.found.to_html(limits=False, acts=COPY_BUTTONS))
         self.keep(self.found._repr_html_(), self.found.parsed.original_query)
 
     def _limit(self, words: str, left: SearchFilter) -> widgets.Button:
@@ -109,7 +111,7 @@ class _Fields:
         self.source = widgets.ToggleButtons(options=[_OWN, _CORPUS], style={"button_width": "auto"},
                                             tooltips=["Answer from your PDFs", "Answer from the corpus"])
         self.upload = widgets.FileUpload(accept=".pdf", multiple=True, description="Add PDFs",
-                                         layout={"width": "auto"})
+                                         tooltip="Add PDFs to your own", layout={"width": "auto"})
         self.papers, self.earlier = widgets.VBox(), widgets.Dropdown(layout={"width": "auto"})
         self.rating = widgets.ToggleButtons(options=[("no rating", 0), *((n * "★", n) for n in range(1, 6))],
                                             style={"button_width": "auto"}, layout={"display": "none"})

@@ -26,7 +26,8 @@ FOLDER = "folder"  # the source that is a folder of records
 _SOURCES = {"OpenAlex: topics and years": "openalex", "A bibliography: .bib, .ris, .json": "bib",
             "arXiv: a search, or ids": "arxiv", "Crossref: DOIs": "crossref",
             "ACL Anthology: a copy of it": "acl", "A folder with papers.jsonl": FOLDER}
-_FIELDS = {"topics": ("Topics", "T10028, T10181"), "query": ("Search", "cat:cs.CL AND abs:retrieval"),
+_FIELDS = {"topics": ("Topics", "T10028, T10181: ids of openalex.org/topics"),
+           "query": ("Search", "cat:cs.CL AND abs:retrieval"),
            "ids": ("Ids", "1706.03762, 10.1145/3292500"), "file": ("File", "library.bib, more.ris"),
            "dir": ("Folder of the copy", "acl-anthology"), "venues": ("Venues", "acl, emnlp"),
            "years": ("Years", "2018-2025"), "max": ("Papers at most", "5000")}  # choice -> its label, an example

@@ -23,9 +23,10 @@ from ..errors import CiterecError, InputError
 from ..llm.quoting import shortened, visible
 from ..schema import PipelineState, Recommendation
 from ..settings import CROSS_ENCODER, PRESETS
-from .actions import Actions, Told, act_box, act_button
+from .actions import COPY_BUTTONS, Actions, Told, act_box, act_button
 from citerec.widgets.parts import (
-    STOPPED, STOPPING, View, button_of, draw, error_html, folder_of, recommender_of,
+    STOPPED, STOPPING, View, button_of, draw, error_html, folder_of, on_enter, recommender_of,
+    words_html,
 )
 from .run_details import NEXT, details_html, progress_html
 from ..writing.library import Bibliography
@@ -83,12 +84,18 @@ class _Options(widgets.VBox):
     def __init__(self, corpus: str):  # folder; "": as in the settings
         self.fields = _Fields(corpus)
         self.shown = widgets.ToggleButton(description="Options", tooltip="Show the options", icon="sliders",
-                                          layout={"width": "8rem"})
+                                          layout={"width": "auto", "min_width": "8rem"})
         self.shown.observe(self._unfold, "value")
+        for field in self._named().values(): field.observe(self._count, "value")
         super().__init__([self.fields], layout={"margin": "6px 0"})
         self._unfold()
 
     def _unfold(self, _: Any = None) -> None: self.fields.layout.display = "" if self.shown.value else "none"
+
+    def _count(self, _: Any = None) -> None:
+        "Say on the button how many options are set, since they hold for the next texts while they are folded away."
+        count = len(self.written().keys() - {"corpus", "k"})
+        self.shown.description = f"Options ({count} set)" if count else "Options"
 
     def written(self) -> dict[str, Any]:
         "What is in the fields that were filled in, by their names."
@@ -170,8 +177,7 @@ def acts_of(r: Recommendation,
         act_box("select", "Select", selected, paper=r.paper_id),
         *(act_button("vote", label, hint, vote is fits, paper=r.paper_id, group="vote", fits=int(fits))
           for label, hint, fits in _VOTES),
-        act_button("copy", "Copy \\cite", "Copy the command that cites it", nth=0),
-        act_button("copy", "Copy BibTeX", "Copy its entry for a bibliography", nth=1),
+        COPY_BUTTONS,
         act_button("similar", "Similar", "Show papers like this one", paper=r.paper_id),
         act_button("exclude", "Leave out", "Ask again without this paper", paper=r.paper_id)]
     return f'<div class="citerec-acts">{"".join(buttons)}</div><div data-slot="similar-{escape(r.paper_id)}"></div>'
@@ -290,18 +296,21 @@ class _History(widgets.VBox):
                                           icon="history", layout={"width": "8rem"})
         self.shown.observe(lambda _: self.refresh(), "value")
         self.list = widgets.Select(rows=6, layout={"width": "auto"})
+        self.empty = widgets.HTML(words_html("No text was asked since the app was started. Texts of earlier days are "
+                                             "here only if the list is kept on this machine."))
         self.keep = widgets.Checkbox(texts.kept, description="Keep the list on this machine", indent=False)
         self.keep.observe(lambda change: texts.keep(change.new), "value")
         row = widgets.HBox([button_of("Ask again", "Ask the chosen text again", self._again),
                             button_of("Forget all", "Empty this list", self._clear), self.keep],
                            layout={"flex_flow": "row wrap", "align_items": "center"})
-        super().__init__([self.list, row], layout={"display": "none"})
+        super().__init__([self.empty, self.list, row], layout={"display": "none"})
 
     def refresh(self) -> None:
         "Read the list where it is shown."
         if self.shown.value:
             self.list.options = [(_told(recent), recent) for recent in self.texts.newest()]
             self.list.index = 0 if self.list.options else None
+            self.empty.layout.display, self.list.layout.display = ("none", "") if self.list.options else ("", "none")
         self.layout.display = "" if self.shown.value else "none"
 
     def _again(self) -> None:
@@ -501,6 +510,8 @@ class App(_Starting):
             "sentence": self.choose_sentence, "run": lambda told: self.start(str(told["text"])),
             "ready": lambda _: self.warm()})
         self.button.on_click(lambda _: self.start(self.text.value))
+        for field in self.options.fields.children:
+            if isinstance(field, widgets.Text): on_enter(field, lambda: self.start(self.text.value))
 
 # %% ../../nbs/92_recommend.ipynb #e11
 def app(corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
