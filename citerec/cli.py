@@ -271,6 +271,8 @@ def _shown_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--command", dest="cite_command", metavar="NAME",
                         help="citation command: citep, [@] … (default: what the draft uses most)")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and write nothing")
+    parser.add_argument("--create", action="store_true",
+                        help="make references.bib where a Markdown draft names no bibliography")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 # %% ../nbs/99_cli.ipynb #d03
@@ -593,11 +595,14 @@ def _fill(args: argparse.Namespace) -> int:
     "Write the best paper into each slot; the exit code says whether all of them got one."
     draft = _open_draft(args, args.drafts[0])
     found = draft.fill(gaps=args.gaps, progress=is_watched(args))
-    change = draft.write(found, args.min_confidence, args.cite_command, args.dry_run)
-    left = [f for f in found if not f.best or (f.best.confidence or 0) < args.min_confidence]
-    _show_change(args, change, places=len(found), left=[f.line for f in left])
-    if left: print_remark(f"{len(left)} of {len(found)} places stay open: no paper is sure enough.")
+    change = draft.write(found, args.min_confidence, args.cite_command, args.dry_run, args.create)
+    left = [f.line for f in found if not f.best or (f.best.confidence or 0) < args.min_confidence]
+    _show_change(args, change, places=len(found), left=left)
+    if not found: print_remark("The draft has no open slot; --gaps fills sentences that need a citation, too.")
+    if left: print_remark(f"{len(left)} of {len(found)} places stay open: no paper is sure enough. What comes nearest:")
+    for line in draft.left_open(found, args.min_confidence): print_remark(line)
     return 1 if left else 0
+
 
 # %% ../nbs/99_cli.ipynb #d06c
 def _cite(args: argparse.Namespace) -> int:
@@ -605,7 +610,7 @@ def _cite(args: argparse.Namespace) -> int:
     from citerec.writing.insertion import place_at
     draft = _open_draft(args, args.drafts[0])
     place = place_at(draft.manuscript, args.place)
-    _show_change(args, draft.cite(place, args.paper, args.cite_command, args.dry_run))
+    _show_change(args, draft.cite(place, args.paper, args.cite_command, args.dry_run, args.create))
     return 0
 
 # %% ../nbs/99_cli.ipynb #d06d

@@ -13,8 +13,10 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .terminal import SAMPLE, Commands, model_chosen, model_options, preset_option
@@ -78,13 +80,19 @@ def _faults_logged() -> Iterator[None]:
 
 # %% ../nbs/97_serve.ipynb #w009
 _KEEP_ALIVE, _GOODBYE = 75, 5  # seconds that an idle connection stays open, and that a shutdown waits for answers
+_HEALTH = 60  # seconds in which a process has to answer the one that watches over it
+
+def _config(app: Any, **more: Any) -> Any:
+    "A configuration of uvicorn, without its lines about requests."
+    import uvicorn
+    return uvicorn.Config(app, log_config=None, access_log=False, server_header=False, ws="none",
+                          timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GOODBYE, **more)
 
 def server_of(app: Any,  # as `make_app` gives it
               ) -> Any:
-    "A server of uvicorn, without its lines about requests."
+    "A server of uvicorn."
     import uvicorn
-    return uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, server_header=False, ws="none",
-                                         timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GOODBYE))
+    return uvicorn.Server(_config(app))
 
 def _opened(args: argparse.Namespace) -> "tuple[Recommender, Library]":
     "The corpus and the library that were typed, ready to answer."
@@ -94,6 +102,59 @@ def _opened(args: argparse.Namespace) -> "tuple[Recommender, Library]":
     recommender.corpus.embedder.embed_query("ready")  # what is slow to load is loaded now, not by the first question
     assert recommender.pipeline.graph
     return recommender, Library.open(args.library, recommender.settings, recommender.corpus)
+
+
+# %% ../nbs/97_serve.ipynb #w011
+def _app_of(args: argparse.Namespace, token: str | None) -> Any:
+    "What one of several processes answers with."
+    from tqdm.auto import tqdm
+    from uvicorn.config import STARTUP_FAILURE
+
+    from citerec.service import make_app
+    tqdm.set_lock(threading.RLock())  # else a semaphore of the system is left behind when the process is ended
+    logs = _faults_logged()
+    logs.__enter__()  # for as long as the process lives
+    try: return make_app(*_opened(args), token=token)
+    except Exception as e:  # another process would fail in the same way
+        logging.getLogger("citerec.service").error("%s", e)
+        sys.exit(STARTUP_FAILURE)
+
+def _run_many(args: argparse.Namespace, token: str | None, taken: socket.socket) -> int:  # 1: none could begin
+    "Answer by several processes until somebody ends it."
+    from uvicorn.config import STARTUP_FAILURE
+    from uvicorn.supervisors import Multiprocess
+    make = partial(_app_of, args, token)
+    config = _config(make, factory=True, workers=args.workers, timeout_worker_healthcheck=_HEALTH)
+    supervisor = Multiprocess(config, [taken])
+    supervisor.run()
+    return int(any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes))
+
+
+# %% ../nbs/97_serve.ipynb #w030a
+_Say = Callable[[int, str], None]  # papers, and what more there is to say
+
+def _say(taken: socket.socket, made: str, papers: int, about: str) -> None:
+    "Say where the service is, and the token that was made for it."
+    host, port = taken.getsockname()[:2]
+    print(f"http://{f'[{host}]' if ':' in host else host}:{port}/docs  {papers:,} papers, {about}. Ctrl-C ends it.",
+          flush=True)
+    if made: print(f"Token: {made}", flush=True)
+
+def _answer_alone(args: argparse.Namespace, token: str | None, taken: socket.socket, say: _Say) -> int:
+    "Answer in this process."
+    from citerec.service import make_app
+    recommender, library = _opened(args)
+    say(len(recommender.corpus), f"{len(library)} of your own")
+    with library, suppress(KeyboardInterrupt): server_of(make_app(recommender, library, token=token)).run([taken])
+    return 0
+
+def _answer_together(args: argparse.Namespace, token: str | None, taken: socket.socket, say: _Say) -> int:
+    "Answer in several processes; a corpus that cannot be opened is found out before."
+    from citerec.recommender import load
+    with load(args.corpus, args.preset, **model_chosen(args)).corpus as corpus: papers = len(corpus)
+    say(papers, f"{args.workers} processes")
+    return _run_many(args, token, taken)
+
 
 # %% ../nbs/97_serve.ipynb #w031
 def _needs(package: str) -> None:
@@ -105,19 +166,14 @@ def _needs(package: str) -> None:
 def _serve(args: argparse.Namespace) -> int:
     "Answer over HTTP until somebody ends it."
     for package in ("fastapi", "uvicorn", "python_multipart"): _needs(package)
-    from citerec.service import check_token, make_app
+    from citerec.service import check_token
     from citerec.settings import load_settings
     token, new = token_for(args.host, args.token, load_settings())
     check_token(token)
     with listening(args.host, args.port) as taken:
-        recommender, library = _opened(args)
-        server = server_of(make_app(recommender, library, token=token))
-        host, port = taken.getsockname()[:2]
-        print(f"http://{f'[{host}]' if ':' in host else host}:{port}/docs  {len(recommender.corpus):,} papers, "
-              f"{len(library)} of your own. Ctrl-C ends it.", flush=True)
-        if new: print(f"Token: {token}", flush=True)
-        with _faults_logged(), library, suppress(KeyboardInterrupt): server.run([taken])
-    return 0
+        say = partial(_say, taken, (token or "") if new else "")
+        with _faults_logged():
+            return (_answer_together if args.workers > 1 else _answer_alone)(args, token, taken, say)
 
 def _mcp(args: argparse.Namespace) -> int:
     "Answer an assistant through standard input and output, where nothing else may be written."
@@ -127,7 +183,13 @@ def _mcp(args: argparse.Namespace) -> int:
     with _faults_logged(), library: make_mcp(recommender, library).run("stdio")
     return 0
 
+
 # %% ../nbs/97_serve.ipynb #w032
+def _count(typed: str) -> int:
+    "A whole number from 1; raises `ArgumentTypeError` otherwise."
+    if not typed.isdecimal() or int(typed) < 1: raise argparse.ArgumentTypeError("a whole number from 1 is needed")
+    return int(typed)
+
 def _shared_options(parser: argparse.ArgumentParser) -> None:
     "What both commands answer from."
     parser.add_argument("corpus", nargs="?", metavar="CORPUS", help=f"corpus to search ({SAMPLE})")
@@ -146,6 +208,8 @@ def add_commands(commands: Commands,  # what `add_subparsers` gives
     parser.add_argument("--token", nargs="?", const="", metavar="WORD",
                         help="word that every request has to bring; without WORD the one in CITEREC_SERVICE_TOKEN, "
                              "or a new one, which is printed")
+    parser.add_argument("--workers", type=_count, default=1, metavar="N",
+                        help="processes that answer, each with one question at a time on a core (default: 1)")
     parser.set_defaults(run=_serve)
     parser = commands.add_parser("mcp", help="answer assistants that write",
                                  description="Answers assistants by the Model Context Protocol, through a pipe.")

@@ -218,8 +218,8 @@ LLMS: dict[str, dict[str, Any]] = {
 
 PRESETS: dict[str, dict[str, Any]] = {
     **{name: {"llm": name} for name in LLMS},  # "offline" works at once: no key, no network
-    # a cross-encoder reads every leading candidate: seconds, not milliseconds
-    "thorough": {"reranker": CROSS_ENCODER, "retrieval_k": 50},
+    # for a short text, a cross-encoder reads every leading candidate: seconds, not milliseconds
+    "thorough": {"reranker": CROSS_ENCODER},
 }
 
 # %% ../nbs/02_settings.ipynb #c015

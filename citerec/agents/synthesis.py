@@ -42,7 +42,8 @@ def title_stems(title: str,
                 ) -> tuple[str, ...]:  # numbers, letters and Roman numerals as they stand
     "The words of a title that distinguish it from others."
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=\w)[-'’](?=\w)", "", _folded(_VERSION.sub("", title))))
-    return tuple(next(iter(stems(w)), w) for w in words if w not in _SMALL)
+    found = (next(iter(stems(w)), w) for w in words if w not in _SMALL)
+    return tuple("network" if stem == "net" else stem for stem in found)
 
 # %% ../../nbs/59_synthesis.ipynb #c005d
 _REORDERED = 4  # least words of a title that is recognised in another order, or without the name before its colon
@@ -60,6 +61,16 @@ def _one_group(a: Paper, b: Paper) -> bool:
     first, second = surnames(a.authors), surnames(b.authors)
     return 2 * len(first & second) >= min(len(first), len(second)) > 0
 
+# %% ../../nbs/59_synthesis.ipynb #c005f
+_SAME_WORDS = .8  # share of the words of two abstracts that both have, from which they are versions of one
+
+def _one_abstract(a: Paper, b: Paper) -> bool:
+    "Whether a title has all words of the other, and the abstracts have nearly the same words."
+    first, second = set(title_stems(a.title)), set(title_stems(b.title))
+    if not first or not second or not (first <= second or second <= first): return False
+    first, second = set(stems(a.abstract)), set(stems(b.abstract))
+    return len(first & second) >= _SAME_WORDS * len(first | second) > 0
+
 # %% ../../nbs/59_synthesis.ipynb #c005e
 def look_alike(a: Paper,
                b: Paper,
@@ -68,7 +79,8 @@ def look_alike(a: Paper,
     if plain_title(a.title) and plain_title(a.title) == plain_title(b.title): return True
     if one_paper(facts_of(a), facts_of(b)): return True
     if not a.title or (a.year and b.year and abs(a.year - b.year) > YEARS_APART): return False
-    if title_stems(a.title) != title_stems(b.title): return _one_title(a.title, b.title) and _one_group(a, b)
+    if title_stems(a.title) != title_stems(b.title):
+        return _one_group(a, b) and (_one_title(a.title, b.title) or _one_abstract(a, b))
     first = [_folded(p.authors[0]).split()[-1:] for p in (a, b) if p.authors]
     return len(first) < 2 or first[0] == first[1]
 

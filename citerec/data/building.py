@@ -15,9 +15,10 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,6 +40,8 @@ from ..files import Checksums, altered, checksums, clear_parts, reading, remove,
 from ..schema import CitationEdge
 from ..sources.records import of_kind
 from ..sources.source import Source
+from ..workers import are_here, each_part
+
 
 # %% ../../nbs/40_building.ipynb #c005
 _T = TypeVar("_T")
@@ -152,6 +155,24 @@ FILES = (*PARTS, "report.txt", *_DATABASE[::-1])  # what a build writes; the dat
 RANKER = "ranker"  # folder of the ranker that was fitted to the corpus
 PAGES = "pages"  # folder with the answers of services; they are never deleted, because they may have cost money
 
+# %% ../../nbs/40_building.ipynb #a018a
+_FREE = ("lexical", "titles", "given", "graph.npz")  # parts that need no model
+
+def _make_aside(folder: Path, part: str) -> None:
+    "Make such a part in another process."
+    with Store(folder / "corpus.db") as store: PARTS[part](_Work(store, folder, Embedder(), False))
+
+def _each_made(work: _Work, parts: Sequence[str]) -> Iterator[str]:
+    "Make parts, some of them side by side where that is possible; gives the name of each that is complete."
+    workers = work.embedder.workers
+    aside = [part for part in parts if part in _FREE] if are_here(workers) else []
+    for part, _ in each_part(partial(_make_aside, work.folder), aside, workers): yield part
+    for part in parts:
+        if part in aside: continue
+        PARTS[part](work)
+        yield part
+
+
 # %% ../../nbs/40_building.ipynb #a020
 def sums_of(part: str, kept: Checksums) -> Checksums:
     "The checksums of one part: of a file, or of the files of a folder."
@@ -173,21 +194,25 @@ def _is_done(folder: Path, part: str, kept: Checksums) -> bool:
     return bool(kept) and not damaged
 
 # %% ../../nbs/40_building.ipynb #a023
+def _missing(folder: Path, kept: Checksums) -> list[str]:
+    "The parts that are to be made; what there is of them is removed."
+    missing = [part for part in PARTS if not _is_done(folder, part, sums_of(part, kept))]
+    if "vectors" not in missing or "qdrant" in missing: return missing
+    remove(folder / "qdrant")  # the vector index is made from the vectors
+    return [*missing, "qdrant"]
+
 def make_parts(store: Store, folder: Path, embedder: Embedder, progress: bool, ready: np.ndarray | None,
                kept: Checksums,  # of what is there
                done: Callable[[str, Checksums], None] = lambda part, sums: None,  # called with each part and its sums
                ) -> Checksums:
     "Make the parts that are missing, unfinished or damaged."
-    kept, work = dict(kept), _Work(store, folder, embedder, progress, ready)
-    for part, make in PARTS.items():
-        if _is_done(folder, part, sums_of(part, kept)): continue
-        make(work)
+    kept, missing = dict(kept), _missing(folder, kept)
+    for part in _each_made(_Work(store, folder, embedder, progress, ready), missing):
         sums = checksums(folder, part) if (folder / part).exists() else {}
         kept = {name: s for name, s in kept.items() if name not in sums_of(part, kept)} | sums
-        if part == "vectors":  # the vector index is made from them
-            kept = {name: s for name, s in kept.items() if not name.startswith("qdrant/")}
         done(part, sums)
     return kept
+
 
 # %% ../../nbs/40_building.ipynb #a028
 def clear(folder: Path,  # of a corpus that is to be made again, or is no longer needed

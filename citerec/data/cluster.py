@@ -7,7 +7,7 @@ __all__ = ['ClusterEmbedder', 'embedding_on']
 
 # %% ../../nbs/33a_cluster.ipynb #k003
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,45 +19,51 @@ from .encoder import OWN_BATCHES, BertEncoder
 from ..workers import each_part, workers_of
 
 # %% ../../nbs/33a_cluster.ipynb #k008
-_TASK = 64  # texts a worker gets at once
+_TASK = 32  # texts a worker gets at once
 _ALONE = 16  # so few texts are embedded in this process
+_Task = tuple[tuple[int, ...], list[str]]  # rows and texts
 
-def _embed_task(model: tuple[Any, ...], task: tuple[tuple[int, ...], list[str]]) -> np.ndarray:
-    "The vectors of a task: the rows and the texts."
+def _embed_task(model: tuple[Any, ...], task: _Task) -> np.ndarray:
+    "The vectors of a task."
     return embed_for_another(model, task[1])
+
+def _grouped(batches: Iterable[Iterable[int]]) -> Iterator[list[int]]:
+    "Some batches together."
+    some: list[int] = []
+    for batch in batches:
+        some += sorted(batch)
+        if len(some) >= _TASK:
+            yield some
+            some = []
+    if some: yield some
 
 class ClusterEmbedder(Embedder):
     "An embedder whose texts are embedded by the workers of a Dask cluster."
     def __init__(self,
                  embedder: Embedder,  # the model
-                 client: Any,  # a `distributed.Client`
+                 workers: Any,  # a `distributed.Client`
                  ):
         super().__init__(embedder.name, embedder.batch_size, embedder.device, embedder.sha256, embedder.trusted)
-        self.client = client
+        self.workers = workers
 
-    def _tasks(self, texts: Sequence[str]) -> list[list[int]]:
-        "The rows of each task: whole batches of the model, because a vector depends a little on its batch."
-        order, tasks = np.argsort([-len(t) for t in texts], kind="stable").tolist(), list[list[int]]()
-        if not isinstance(self.model, BertEncoder):
-            return [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
-        for start in range(0, len(order), size := self.batch_size * OWN_BATCHES):
-            rows = order[start : start + size]
-            tasks.append([])
-            for batch in self.model.batches([texts[i] for i in rows]):
-                if len(tasks[-1]) >= _TASK: tasks.append([])
-                tasks[-1] += [rows[i] for i in sorted(batch)]
-        return tasks
+    def _tasks(self, texts: Sequence[str]) -> Iterator[_Task]:
+        "Texts of about one length, in whole batches of the model: a vector depends a little on its batch."
+        order, own = np.argsort([-len(t) for t in texts], kind="stable").tolist(), isinstance(self.model, BertEncoder)
+        size = self.batch_size * (OWN_BATCHES if own else 1)
+        for rows in (order[start : start + size] for start in range(0, len(order), size)):
+            for some in _grouped(self.model.batches([texts[i] for i in rows]) if own else [range(len(rows))]):
+                yield tuple(rows[i] for i in some), [texts[rows[i]] for i in some]
 
     def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
         if len(texts) <= _ALONE: return super()._embedded(texts, progress)
         model = (self.name, self.batch_size, self.device, self.sha256, self.trusted)
-        tasks = [(tuple(rows), [texts[i] for i in rows]) for rows in self._tasks(texts)]
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
-            for (rows, _), vectors in each_part(partial(_embed_task, model), tasks, self.client):
+            for (rows, _), vectors in each_part(partial(_embed_task, model), self._tasks(texts), self.workers):
                 out[list(rows)] = vectors
                 bar.update(len(rows))
         return out
+
 
 # %% ../../nbs/33a_cluster.ipynb #k012
 @contextlib.contextmanager
@@ -66,4 +72,4 @@ def embedding_on(engine: str | None,  # "dask", or the address of a scheduler: t
                  progress: bool = False,  # show how many workers there are, and where to watch them
                  ) -> Iterator[Embedder]:
     "Embed on the workers of an engine for as long as the block runs."
-    with workers_of(engine, progress) as client: yield embedder if client is None else ClusterEmbedder(embedder, client)
+    with workers_of(engine, progress) as found: yield embedder if found is None else ClusterEmbedder(embedder, found)

@@ -56,7 +56,7 @@ from .embedding import ByteVectors, Embedder, RememberingEmbedder, read_vectors,
 from .given import GivenNames, name_beside
 from .graph import Graph
 from .lexical import LexicalIndex, TitleIndex
-from .packed import LARGE
+from .packed import LARGE, pool_free_memory
 from .passages import ChunkIndex
 from .qdrant import EmbeddedIndex, IndexHeld
 from .qdrant_server import Layout, ServerIndex
@@ -523,7 +523,8 @@ class _Opening(_Sentences, _TextSearch, _Drawing):
              ) -> "Corpus":
         "Open a corpus for reading. Raises `CorpusError` where it is missing, unfinished, or of another schema version."
         folder = Path(folder)
-        return _share(folder, read_manifest(folder), settings or load_settings())
+        if (manifest := read_manifest(folder))["counts"]["papers"] > LARGE: pool_free_memory()
+        return _share(folder, manifest, settings or load_settings())
 
     @classmethod
     def open_alone(cls,

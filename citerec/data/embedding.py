@@ -132,6 +132,8 @@ def _few_threads() -> Iterator[None]:
 # %% ../../nbs/33_embedding.ipynb #c012o
 class Embedder(_Loaded):
     "Text to unit vectors with one sentence-transformers model."
+    workers: Any = None  # a `distributed.Client`, where other processes embed
+
     def embed(self,
               texts: Sequence[str],
               progress: bool = False,  # show a progress bar

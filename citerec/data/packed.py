@@ -4,12 +4,14 @@
 
 # %% auto #0
 __all__ = ['LARGE', 'PackedTexts', 'pack_texts', 'Concepts', 'pack_concepts', 'write_arrays', 'map_arrays', 'matrix_arrays',
-           'mapped_matrix']
+           'mapped_matrix', 'pool_free_memory']
 
 # %% ../../nbs/29a_packed.ipynb #p003
+import ctypes
 import struct
 import zipfile
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import overload
 
@@ -145,3 +147,12 @@ def mapped_matrix(name: str,
     matrix = sparse.csr_matrix((len(arrays[f"{name}_indptr"]) - 1, columns), dtype=arrays[f"{name}_data"].dtype)
     for part in ("data", "indices", "indptr"): setattr(matrix, part, arrays[f"{name}_{part}"])
     return matrix
+
+# %% ../../nbs/29a_packed.ipynb #p021
+_ARENAS = -8  # M_ARENA_MAX of malloc.h in the GNU C library: most pools of free memory
+
+def pool_free_memory() -> bool:  # whether the C library of this system can do that
+    "Let all threads of this process take memory from one pool."
+    with suppress(AttributeError, OSError, TypeError): return bool(ctypes.CDLL(None).mallopt(_ARENAS, 1))
+    return False
+

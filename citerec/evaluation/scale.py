@@ -10,8 +10,9 @@ import hashlib
 import math
 import random
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from ..data.vectors import cosines
 from ..schema import CitationContext, Paper
 from ..sources.source import Source
 from ..text import sentences
+from ..workers import each_part, workers_of
+
 
 # %% ../../nbs/86a_scale.ipynb #s005
 _NEAR = 8  # papers nearest to a first parent, among which its second parents are
@@ -36,7 +39,7 @@ def near_rows(vectors: np.ndarray,  # float32, shape (papers, dim), rows of leng
     for start in range(0, len(vectors), _AT_ONCE):
         near = cosines(vectors, np.ascontiguousarray(vectors[start : start + _AT_ONCE].T)).T.copy()
         near[np.arange(len(near)), np.arange(start, start + len(near))] = -1  # not the paper itself
-        found.append(np.argpartition(near, -k)[:, -k:])
+        found.append(np.argpartition(near, -k)[:, -k:].copy())  # a view would keep all of it
     return np.concatenate(found)
 
 # %% ../../nbs/86a_scale.ipynb #s008
@@ -150,16 +153,23 @@ def _mixed(parents: _Parents, rows: np.ndarray) -> np.ndarray:
 
 def _key(text: str) -> int: return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
+_TASK = 2000  # vectors a worker reads at a time
+
+def _read(path: Path, task: tuple[int, np.ndarray]) -> np.ndarray:
+    "Some rows of a .npy file."
+    return np.asarray(np.load(path, mmap_mode="r")[task[1]], dtype=np.float32)
+
 class KnownVectors(Embedder):
     "An embedder that computes nothing: it knows the vectors of some texts."
     def __init__(self,
                  embedder: Embedder,  # whose model made the vectors
                  keys: np.ndarray,  # uint64, shape (texts,): of `_key`
-                 vectors: np.ndarray,  # shape (texts, dim)
+                 path: Path,  # a .npy file, shape (texts, dim)
+                 workers: Any = None,  # a `distributed.Client`, whose workers read the vectors; None: this process
                  ):
         super().__init__(embedder.name, embedder.batch_size, embedder.device, embedder.sha256, embedder.trusted)
         self._at = np.argsort(keys, kind="stable").astype(np.int32)
-        self._keys, self._known = keys[self._at], vectors
+        self._keys, self.path, self.workers = keys[self._at], path, workers
 
     def embed(self,
               texts: Sequence[str],
@@ -169,7 +179,12 @@ class KnownVectors(Embedder):
         keys = np.array([_key(text) for text in texts], dtype=np.uint64)
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         if not np.array_equal(self._keys[at], keys): raise KeyError("a text has no vector")
-        return np.asarray(self._known[self._at[at]], dtype=np.float32)
+        tasks = ((start, self._at[at[start : start + _TASK]]) for start in range(0, len(at), _TASK))
+        out = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for (start, rows), found in each_part(partial(_read, self.path), tasks, self.workers):
+            out[start : start + len(rows)] = found
+        return out
+
 
 # %% ../../nbs/86a_scale.ipynb #s013
 _WRITTEN = 10_000  # vectors that are made at a time
@@ -196,12 +211,13 @@ def _write_known(source: Recombined, path: Path) -> np.ndarray:  # the keys
 def build_scaled(corpus: Corpus,  # a real corpus of at least some hundred papers
                  n: int,  # papers wanted
                  folder: Path,  # where the corpus is to lie; the vectors are written beside it
+                 engine: str | None = None,  # "dask": processes of this machine build; None: this process
                  ) -> None:
     "Build a corpus of `n` papers, most of them made up."
     source, known = Recombined(corpus, n), folder.with_name(f"{folder.name}-vectors.npy")
     folder.mkdir(parents=True, exist_ok=True)
     keys = _write_known(source, known)
-    with working_in(folder):
-        embedder = KnownVectors(corpus.embedder, keys, np.load(known, mmap_mode="r"))
+    with working_in(folder), workers_of(engine) as workers:
+        embedder = KnownVectors(corpus.embedder, keys, known, workers)
         write_manifest(folder, build_files(source, folder, embedder, False))
     known.unlink()

@@ -148,7 +148,7 @@ class Gathering:
 def _read_leading(encoder: Any, state: PipelineState, scores: np.ndarray, rrf_k: int) -> None:
     "Let a cross-encoder read the leading candidates, and add its ranking to the scores."
     candidates, leading = state.expanded_candidates, np.argsort(-scores, kind="stable")[:READ]
-    logits = read_by(encoder, [queries_in(state).body] * len(leading), [candidates[i] for i in leading])
+    logits = read_by(encoder, queries_in(state).body, [candidates[i] for i in leading])
     ranking = leading[np.argsort(-np.array(logits), kind="stable")]
     for rank, i in enumerate(ranking, 1): scores[i] += 1 / (rrf_k + rank)
 

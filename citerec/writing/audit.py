@@ -25,7 +25,8 @@ from ..ranking.signals import remembered
 from ..schema import Paper
 from ..sources.records import clean_year, find_doi
 from citerec.writing.comparing import (
-    PREPRINTS, changed_words, contradict, differences, exchanged, is_slip, nearly_equal, one_person, published_at,
+    PREPRINTS, added_first, changed_words, contradict, differences, exchanged, is_slip, nearly_equal, one_person,
+    published_at,
 )
 from .library import Bibliography, Fits, LibraryEntry
 from .manuscript import Manuscript
@@ -249,6 +250,15 @@ def _malformed(case: "_Near") -> Iterator[Remark]:
             yield _remark(case, entry, "field", "warning", _said(words),
                           f"Write {known}." if known else "Look it up and correct it.", name, change)
 
+# %% ../../nbs/75_audit.ipynb #c020b
+def _borrowed(entry: LibraryEntry) -> bool:
+    "Whether an entry has the identifier of a record, another title, and authors whom the record does not have."
+    if not entry.paper or not entry.record or entry.entry.kind in _WHOLES: return False
+    ours, theirs = entry.paper.authors, entry.record.authors
+    strangers = exchanged(ours, theirs)[0] or added_first(ours, theirs)
+    return bool(strangers) and not nearly_equal(entry.title, entry.record.title)
+
+
 # %% ../../nbs/75_audit.ipynb #c021
 _WHOLES = frozenset("""proceedings mvproceedings book mvbook collection mvcollection inbook incollection
 periodical""".split())  # types whose parts and editions share titles and identifiers
@@ -267,7 +277,7 @@ def _pairs(case: "_Near") -> Iterator[tuple[LibraryEntry, LibraryEntry]]:
     "Entries that may be one paper: with the same title, identifier or record; each with an earlier one."
     seen: dict[tuple[str, str], list[LibraryEntry]] = defaultdict(list)
     for entry in case.library.entries:
-        if not (paper := entry.paper): continue
+        if not (paper := entry.paper) or _borrowed(entry): continue
         doi, arxiv = identifiers(paper)
         known = case.known(entry)
         names = [("title", title_key(paper.title)), ("doi", doi), ("arxiv", arxiv),
@@ -375,7 +385,7 @@ def _record_slips(case: Case, ours: Paper, theirs: Paper) -> bool:
 def _differing(case: "_Near") -> Iterator[Remark]:
     "Fields that differ from the record."
     for entry in case.library.entries:
-        if not entry.paper or not (record := case.known(entry)): continue
+        if not entry.paper or _borrowed(entry) or not (record := case.known(entry)): continue
         own = entry.paper.model_copy(update={"venue": _venue(entry) or None})
         bad = {name for name, _ in _faults(case, entry)}
         for d in differences(own, record):
@@ -520,6 +530,7 @@ def _all_but_equal(a: str, b: str) -> bool:
     if ours.split()[:1] != theirs.split()[:1]: return False
     return SequenceMatcher(None, ours, theirs, autojunk=False).ratio() >= _EQUAL
 
+
 # %% ../../nbs/75_audit.ipynb #c032
 def _asked(case: Case, entry: LibraryEntry) -> tuple[Paper | None, str]:
     "What a look-up gives, and why it gave nothing."
@@ -534,6 +545,10 @@ def _strange(case: "_Near") -> Iterator[Remark]:
     known = [e for e in entries if case.known(e)]
     stands_out = len(known) >= KNOWN_SHARE * len(entries) and len(known) > 1
     for entry in entries:
+        if _borrowed(entry) and entry.record:
+            words = f"{_called(entry)} is suspicious: it has the identifier of “{entry.record.title}”, " \
+                    "another title and other authors."
+            yield _remark(case, entry, "suspicious", "warning", words, _LOOK, "title")
         if case.known(entry) or not case.corpus and not case.look_up: continue
         if chimera := _chimera(case, entry):
             by = ", ".join(chimera.authors[:2])

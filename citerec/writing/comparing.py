@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['CONFERENCES', 'JOURNALS', 'PREPRINTS', 'changed_words', 'nearly_equal', 'is_slip', 'one_person', 'exchanged',
-           'venues_of', 'contradict', 'published_at', 'same_venue', 'year_differs', 'Difference', 'differences']
+           'added_first', 'other_surname', 'venues_of', 'contradict', 'published_at', 'same_venue', 'year_differs',
+           'Difference', 'differences']
 
 # %% ../../nbs/74_comparing.ipynb #c003
 import re
@@ -113,7 +114,7 @@ def _left(names: Sequence[str], others: Sequence[str]) -> list[str]:
     run = [re.sub(r"\W", "", o.casefold()) for o in others]  # "Le Cun" is in "yannlecun"
     def known(name: str) -> bool:
         words = [w for w in re.findall(r"[^\W\d_]+", name.casefold()) if len(w) > 1]
-        bare = [b for b in ("".join(words), max(words, key=len, default="")) if len(b) > 3]
+        bare = [b for b in ("".join(words), re.sub(r"\W", "", surname(name).casefold())) if len(b) > 3]
         return any(one_person(name, o) for o in others) or any(b in r for b in bare for r in run)
     return [n for n in names if not known(n)]
 
@@ -125,18 +126,47 @@ def _given(name: str) -> str:
     return first[0].casefold() if first and len(first[0].strip(".")) > 1 else ""
 
 # %% ../../nbs/74_comparing.ipynb #c015s
+def _lists(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[str], bool]:
+    "The names of two lists, and whether the second is shortened; no names where a comparison would say nothing."
+    mine, listed = ([n for n in names if _name_words(n) and not _OTHERS.match(n)] for names in (ours, theirs))
+    unsure = any(_GROUP.search(n) or _UNSURE.search(n) for n in (*mine, *listed))
+    if not mine or not listed or unsure or max(len(mine), len(listed)) > _MANY: return [], [], False
+    return mine, listed, len(listed) < len(theirs)
+
+def _only(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[str]]:
+    "The names that only one of two lists has."
+    mine, listed, cut = _lists(ours, theirs)  # authors are named in order, so the first of ours have to be there
+    return _left(mine[: len(listed)] if cut else mine, listed), _left(listed[: len(mine)] if cut else listed, mine)
+
+
+# %% ../../nbs/74_comparing.ipynb #c015t
+def _same_given(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    return {_given(n) for n in ours} == {_given(n) for n in theirs} - {""}
+
 def exchanged(ours: Sequence[str],  # authors of an entry
               theirs: Sequence[str],  # authors in the record
               ) -> tuple[list[str], list[str]]:  # those that only one of the lists has; empty if that is no fault
     "Authors whom the record replaces by others; the same given name with a new surname is no fault."
-    ours, listed = ([n for n in names if _name_words(n) and not _OTHERS.match(n)] for names in (ours, theirs))
-    if not ours or not listed or any(_GROUP.search(n) or _UNSURE.search(n) for n in (*ours, *listed)): return [], []
-    cut = len(listed) < len(theirs)  # authors are named in order, so the first of ours have to be there
-    if max(len(ours), len(listed)) > _MANY: return [], []
-    only_ours = _left(ours[: len(listed)] if cut else ours, listed)
-    only_theirs = _left(listed[: len(ours)] if cut else listed, ours)
-    if {_given(n) for n in only_ours} == {_given(n) for n in only_theirs} - {""}: return [], []  # another surname
-    return (only_ours, only_theirs) if only_ours and only_theirs else ([], [])
+    mine, other = _only(ours, theirs)
+    return (mine, other) if mine and other and not _same_given(mine, other) else ([], [])
+
+
+# %% ../../nbs/74_comparing.ipynb #c016b
+def added_first(ours: Sequence[str],  # authors of an entry
+                theirs: Sequence[str],  # authors in the record
+                ) -> list[str]:  # one name, or none
+    "The first author of an entry, where the record has all the others and not this one."
+    mine, listed, _ = _lists(ours, theirs)
+    return mine[:1] if len(mine) > 1 and _left(mine[:1], listed) and not _left(listed[:1], mine) else []
+
+def other_surname(ours: Sequence[str],  # authors of an entry
+                  theirs: Sequence[str],  # authors in the record
+                  ) -> tuple[list[str], list[str]]:  # names in the entry, and in the record
+    "Authors whose given names agree and whose surnames do not."
+    mine, other = _only(ours, theirs)
+    kept = {surname(n).casefold() for n in mine} & {surname(n).casefold() for n in other}  # one such as Le
+    return (mine, other) if mine and other and _same_given(mine, other) and not kept else ([], [])
+
 
 # %% ../../nbs/74_comparing.ipynb #c018
 CONFERENCES = {
@@ -243,7 +273,7 @@ def published_at(venue: str | None,  # of a record
     return bool(venues_of(venue) or re.search(names, venue, re.IGNORECASE))
 
 # %% ../../nbs/74_comparing.ipynb #c025
-_YEARS, _YEARS_THERE = 3, 2  # least difference in years that is an error; the same if both records name one venue
+_YEARS, _YEARS_THERE = 3, 2  # least difference in years that is an error; the same at one venue
 _ANYWHERE = frozenset("""proceedings journal transactions conference international annual meeting advances systems
 science research letters association society ieee workshop review""".split())
 
@@ -261,8 +291,10 @@ def year_differs(ours: Paper,
     if not ours.year or not theirs.year: return False
     here, there = (v if v and not PREPRINTS.search(v) else "" for v in (ours.venue, theirs.venue))
     if here and there and not same_venue(here, there) or here and not there and ours.year > theirs.year: return False
-    both = venues_of(here) & venues_of(there)
-    return abs(ours.year - theirs.year) >= (_YEARS_THERE if both else _YEARS)
+    equal = title_key(ours.venue or "") == title_key(theirs.venue or "") != ""
+    preprints = all(PREPRINTS.search(v or "") for v in (ours.venue, theirs.venue))
+    there_too = equal or preprints or venues_of(here) & venues_of(there)
+    return abs(ours.year - theirs.year) >= (_YEARS_THERE if there_too else _YEARS)
 
 # %% ../../nbs/74_comparing.ipynb #c028
 @dataclass(frozen=True)
@@ -282,6 +314,17 @@ def _other_version(ours: Paper, theirs: Paper, exchanged: Sequence[str]) -> bool
     preprints = [not p.venue or bool(PREPRINTS.search(p.venue)) for p in (ours, theirs)]
     return preprints[0] != preprints[1] and 2 * len(exchanged) <= len(ours.authors)
 
+def _authors_differ(ours: Paper, theirs: Paper) -> str:  # "" where they do not
+    "How the authors of two records differ, in words."
+    mine, _ = exchanged(ours.authors, theirs.authors)
+    if mine and _other_version(ours, theirs, mine): mine = []
+    if strangers := mine or added_first(ours.authors, theirs.authors):
+        return f"the authors are {_listed(theirs.authors)}; not among them: {_listed(strangers)}"
+    here, there = other_surname(ours.authors, theirs.authors)
+    return f"the record has {_listed(there)} for {_listed(here)}; a name may have changed" if here else ""
+
+
+# %% ../../nbs/74_comparing.ipynb #c028t
 def differences(ours: Paper,
                 theirs: Paper,  # the record of the same paper
                 ) -> list[Difference]:
@@ -291,13 +334,13 @@ def differences(ours: Paper,
     if any(changed) and nearly_equal(ours.title, theirs.title):  # a quite different title may be that of a preprint
         words = " for ".join(f"“{' '.join(words)}”" if words else "nothing" for words in changed)
         found.append(Difference("title", ours.title, theirs.title, f"the title has {words}"))
-    mine, _ = exchanged(ours.authors, theirs.authors)
-    if mine and not _other_version(ours, theirs, mine):
-        words = f"the authors are {_listed(theirs.authors)}; not among them: {_listed(mine)}"
+    if words := _authors_differ(ours, theirs):
         found.append(Difference("author", " and ".join(ours.authors), " and ".join(theirs.authors), words))
     if year_differs(ours, theirs):
         words = f"the year is {theirs.year}, not {ours.year}"
         found.append(Difference("year", str(ours.year), str(theirs.year), words))
     if contradict(ours.venue or "", theirs.venue or ""):
-        found.append(Difference("venue", ours.venue or "", theirs.venue or "", f"it appeared at {theirs.venue}"))
+        words = f"it appeared at {theirs.venue}, not at {ours.venue}"
+        found.append(Difference("venue", ours.venue or "", theirs.venue or "", words))
     return found
+

@@ -10,6 +10,7 @@ __all__ = ['Place', 'MARKER', 'OTHER', 'Paths', 'sentence_at', 'text_for', 'rank
 import math
 import os
 import re
+import shlex
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +28,13 @@ from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from .audit import audit, missing_keys
 from .changes import Change, recover, undo
-from .gaps import Gap, find_gaps
+from .gaps import Gap, find_gaps, not_english, places
 from .insertion import cite_changes, place_at
 from .library import Bibliography
 from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
 from .prose import Format
 from .remarks import Remark, Report
+from .uncited import paper_called, uncited_names
 
 # %% ../../nbs/79_draft.ipynb #d05
 Place = Slot | Gap | Citation | Sentence | int  # where a citation goes; a number is the place of a sentence
@@ -181,7 +183,7 @@ class _Opened:
         if not isinstance(source, str | os.PathLike):
             raise InputError("A draft is a path or a text.", "Give one of them.")
         self.source, self.format, self._given, self._bibliography = source, format, rec, bibliography
-        if isinstance(source, os.PathLike) or Path(source[:_NAME]).is_file(): recover(Path(source).resolve().parent)
+        if isinstance(source, os.PathLike) or _is_file(source): recover(Path(source).resolve().parent)
         self.manuscript = read_manuscript(source, format)
 
     @made_once
@@ -201,7 +203,10 @@ class _Opened:
         self.manuscript = read_manuscript(self.source, self.format)
         for name in ("library", "itself", "known"): self.__dict__.pop(name, None)
 
-_NAME = 1_000  # characters that a path has at most
+def _is_file(text: str) -> bool:
+    "Whether a text is the path of a file; a draft that is given as a text is too long for one."
+    try: return "\n" not in text and Path(text).is_file()
+    except (OSError, ValueError): return False
 
 # %% ../../nbs/79_draft.ipynb #d14a
 _TITLES = {"latex": r"\\title\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}",
@@ -266,7 +271,8 @@ class _Recommending(_Reading):
              threshold: float | None = None,  # least probability, 0 to 1; None: the fitted one
              ) -> list[Gap]:
         "Sentences that need a citation and have none, in the order of the draft."
-        return find_gaps(self.manuscript, threshold)
+        def paper_of(name: str) -> str: return paper_called(self.rec.corpus, name, self.itself)
+        return find_gaps(self.manuscript, threshold, uncited_names(self.sentences, paper_of, self.cited_in))
 
     def recommend(self,
                   place: Place | str,  # a text is a line, as of `at`
@@ -326,6 +332,8 @@ _SPARE = 10  # papers more than wanted, from which the own ones may rise
 _CHOICE = 4  # papers of the own bibliography from which they are ranked by themselves
 
 # %% ../../nbs/79_draft.ipynb #d18s
+_MUCH = .1  # share of sentences in another language that is told
+
 def missing(manuscript: Manuscript,
             gaps: Iterable[Gap],
             library: Bibliography,  # of the draft
@@ -338,9 +346,29 @@ def missing(manuscript: Manuscript,
                        f"This sentence may need a citation ({gap.probability:.0%}): it {gap.reason}.",
                        "Add one, or leave it where the claim is your own.") for gap in gaps]
     main = manuscript.files[0].path or Path("draft")
+    foreign = sum(not_english(places(manuscript.sentences))) / max(len(manuscript.sentences), 1)
+    if foreign >= _MUCH:
+        said = f"{foreign:.0%} of the sentences are not in English; of these, only those that name a work are reported."
+        remarks.append(Remark(main, 1, 1, 1, 1, "language", "note", said, "Look through them yourself."))
     remarks += [*missing_keys(manuscript, library),
                 *(Remark(main, 1, 1, 1, 1, "unread", "warning", note) for note in manuscript.notes)]
     return Report(tuple(remarks), "What is missing")
+
+# %% ../../nbs/79_draft.ipynb #d18t
+def _where(manuscript: Manuscript, filled: Filled) -> str:
+    "Where a place is now, as `citerec draft cite` takes it."
+    sentence = manuscript.sentences[filled.sentence.index]
+    span = manuscript.slots[sentence.slots[0]].span if sentence.slots else sentence.span
+    line, column = manuscript.line_column(span)
+    return f"{manuscript.files[span.file].name}:{line}:{column}" if span.file else f"{line}:{column}"
+
+def _offer(manuscript: Manuscript, filled: Filled) -> str:
+    "A place, the paper that comes nearest, and the command that cites it."
+    where, best = _where(manuscript, filled), filled.best
+    if not best: return f"{where}: nothing fits."
+    path, paper = shlex.quote(str(manuscript.path or "draft")), shlex.quote(best.yours or best.paper_id)
+    return (f"{where}: {one_line(best.title)} ({best.confidence or 0:.0%}). "
+            f"citerec draft cite {path} {where} {paper}")
 
 # %% ../../nbs/79_draft.ipynb #d20a
 _FIT_PLACE, _FIT_NEAR, _FIT_SHIFT = -1.43, 3.67, -3.87  # of the log of the place, of the cosine, of all
@@ -354,24 +382,25 @@ def fit(place: float,  # among the papers of the bibliography, 0: first, 1: last
     return 1 / (1 + math.exp(-(_FIT_PLACE * math.log(place + _FIRST) + _FIT_NEAR * near + _FIT_SHIFT)))
 
 # %% ../../nbs/79_draft.ipynb #d21w
-class _Writing(_Advising):
-    "What writes into a draft, and takes it back."
+class _Citing(_Advising):
+    "What writes one citation into a draft."
     def cite(self,
              place: Place | str,  # a text is a line, as of `at`
              paper: Recommendation | Paper | str,  # an id of the corpus, or a key of the bibliography
              command: str | None = None,  # citep, citet …; None: the one that the draft uses most
              dry_run: bool = False,  # show the change and write nothing
+             create: bool = False,  # make references.bib where a Markdown draft names no bibliography
              ) -> Change:  # what changes; it draws itself as a diff
         "Write a citation into the draft and its entry into the bibliography; nothing else changes."
         if isinstance(place, str): place = self.at(place)
         at = place if isinstance(place, Slot | Citation) else sentence_at(self.manuscript, place)
-        return self._cite([(at, [self._paper(paper)])], command, dry_run)
+        return self._cite([(at, [self._paper(paper)])], command, dry_run, create)
 
     def _cite(self, places: Sequence[tuple[Slot | Citation | Sentence, list[Paper]]], command: str | None,
-              dry_run: bool) -> Change:
+              dry_run: bool, create: bool = False) -> Change:
         "Cite papers at places, all in one change."
         self._check_places([at for at, _ in places])
-        change = cite_changes(self.manuscript, self.library, places, command)
+        change = cite_changes(self.manuscript, self.library, places, command, create)
         if not dry_run:
             change.apply()
             self.refresh()
@@ -397,11 +426,16 @@ class _Writing(_Advising):
             raise InputError(f"Neither the bibliography nor the corpus has {name!r}.", "Name a key, an id or a title.")
         return self.rec.corpus.papers(ids[:1])[0]
 
+
+# %% ../../nbs/79_draft.ipynb #d21x
+class _Writing(_Citing):
+    "What writes all citations at once, says what is left, and takes it back."
     def write(self,
               filled: Iterable[Filled],  # of `fill`
               min_confidence: float = .3,  # only papers with at least this confidence are written
               command: str | None = None,  # citep, citet …; None: the one that the draft uses most
               dry_run: bool = False,  # show the change and write nothing
+              create: bool = False,  # make references.bib where a Markdown draft names no bibliography
               ) -> Change:  # one for all places, so that one `undo` takes it back
         "Cite the best paper at each place where it is sure enough."
         if not 0 <= min_confidence <= 1:
@@ -409,7 +443,14 @@ class _Writing(_Advising):
                              "Give 0.5 for 50 %.")
         sure = [(f, f.best) for f in filled if f.best and (f.best.confidence or 0) >= min_confidence]
         places = [(f.place if isinstance(f.place, Slot) else f.sentence, [self._paper(best)]) for f, best in sure]
-        return self._cite(places, command, dry_run)
+        return self._cite(places, command, dry_run, create)
+
+    def left_open(self,
+                  filled: Iterable[Filled],  # of `fill`; it may have been written since
+                  min_confidence: float = .3,  # as `write` had it
+                  ) -> list[str]:  # one line a place, in the order of the draft
+        "The places that `write` leaves open, with what comes nearest and the command that cites it."
+        return [_offer(self.manuscript, f) for f in filled if not f.best or (f.best.confidence or 0) < min_confidence]
 
     def undo(self) -> str:  # what was taken back, in words
         "Take the last change back. Raises `InputError` where a file has changed since."

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES', 'SIZES', 'SECTIONS', 'PLACES', 'UNKNOWN', 'Finite', 'Probability', 'GAPS',
-           'NUMBERS', 'A_NEW_NAME', 'NO_REASON', 'REASONS', 'Place', 'places', 'document_starts', 'cue_counts',
-           'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams', 'gram_table', 'weighed',
-           'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel', 'shipped_gaps', 'citation_need',
-           'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'find_gaps']
+           'NUMBERS', 'A_NEW_NAME', 'NO_REASON', 'NAMES_A_WORK', 'REASONS', 'Place', 'places', 'document_starts',
+           'cue_counts', 'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams',
+           'gram_table', 'weighed', 'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel',
+           'shipped_gaps', 'citation_need', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name',
+           'not_english', 'find_gaps']
 
 # %% ../../nbs/73_gaps.ipynb #g003
 import hashlib
@@ -28,6 +29,7 @@ from ..data.sample import shipped
 from ..errors import InputError, ModelError, explain
 from ..ranking.trees import Trees
 from ..schema import Record
+from ..text import language_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -477,6 +479,7 @@ _ANY_OF = {  # reason -> cues of which one must occur, and cues of which none ma
     "states a fact about the world": (("world",), ("we", "float"))}
 _NEW = {"names a method first used here": "method", "names a data set or a tool first used here": "resource"}
 A_NEW_NAME, NO_REASON = "uses a name for the first time", "reads like sentences that have a source"
+NAMES_A_WORK = "names a work of the corpus for the first time:"
 REASONS = (*_ANY_OF, *_NEW, A_NEW_NAME)
 
 def reasons_of(place: Place,
@@ -546,22 +549,51 @@ def _has_source(manuscript: Any, has_new_name: Sequence[bool]) -> list[bool]:
                        or (beside and _same_paragraph(manuscript, manuscript.sentences[row - 1], sentence)))
     return sourced
 
+# %% ../../nbs/73_gaps.ipynb #g094u
+_NAMED, _NAMED_SHIFT = .86, 1.02  # of the log odds, where a sentence names a work of the corpus for the first time
+_NAMED_LEAST = .37  # share with a citation among those whose words alone ask for none
+_FAINT = 1e-6  # of a probability whose log odds are taken
+
+def with_name(probability: float,  # by the words of a sentence
+              ) -> float:
+    "The probability of a citation in a sentence that names a work of the corpus for the first time."
+    odds = np.log(max(probability, _FAINT) / max(1 - probability, _FAINT))
+    return max(_NAMED_LEAST, float(1 / (1 + np.exp(-(_NAMED * odds + _NAMED_SHIFT)))))
+
+
+# %% ../../nbs/73_gaps.ipynb #g094x
+_FEW_WORDS = 6  # a shorter sentence is taken to be in the language of the draft
+_AUTHORS = re.compile(r"\bet\.? al\b|\(\D{0,60}\b(?:19|20)\d\d[a-z]?\)")
+
+def not_english(found: Sequence[Place],
+                ) -> list[bool]:  # one for each sentence
+    "Which sentences are in another language than English."
+    main = language_of(" ".join(place.text for place in found))
+    own = [language_of(p.text) if len(p.text.split()) >= _FEW_WORDS else main for p in found]
+    return [(language or main) not in ("", "en") for language in own]
+
+
 # %% ../../nbs/73_gaps.ipynb #g095
 def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
               threshold: float | None = None,  # the least probability; None: the one that ships
+              named: Mapping[int, str] | None = None,  # place of a sentence -> a work of the corpus that it names first
               ) -> list[Gap]:  # in the order of the draft
     "Sentences of a draft that need a citation and have none."
-    model = shipped_gaps()
+    model, named = shipped_gaps(), named or {}
     threshold = model.file.threshold if threshold is None else threshold
     if not 0 <= threshold <= 1:
         raise InputError(f"A threshold of {threshold} is no probability.", "Give one from 0 to 1.")
     found = places(manuscript.sentences)
     if not found: return []
-    new = [bool(names) for names in new_names(found)]
-    sourced, gaps = _has_source(manuscript, new), []
+    new = [bool(names) or row in named for row, names in enumerate(new_names(found))]
+    sourced, foreign, gaps = _has_source(manuscript, new), not_english(found), []
     for row, probability in enumerate(model.probabilities(signs_of(found))):
         settled = (sourced[row] or manuscript.sentences[row].slots or _ABSTRACT.match(found[row].section)
                    or is_own(found[row].text, new[row]))
+        if foreign[row] and row not in named and not _AUTHORS.search(found[row].text): continue
+        if row in named: probability = with_name(probability)
         if probability >= threshold and not settled:
-            gaps.append(Gap(row, float(probability), strongest_reason(found[row], new[row])))
+            reason = f"{NAMES_A_WORK} {named[row]}" if row in named else strongest_reason(found[row], new[row])
+            gaps.append(Gap(row, float(probability), reason))
     return gaps
+

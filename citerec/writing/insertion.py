@@ -230,7 +230,8 @@ def _file_for(manuscript: Manuscript, known: _Known) -> Path:
                          f"Let {name} name a .bib file as well.")
     if missing: raise InputError(missing, "Make the file; it may be empty.")
     fix = r"Write \bibliography{references} at its end, and make an empty references.bib."
-    if manuscript.format != "latex": fix = "Write `bibliography: references.bib` into its head, or pass create=True."
+    if manuscript.format != "latex": fix = "Write `bibliography: references.bib` into its head, or let one be made: " \
+                                           "create=True, in the shell --create."
     raise InputError(f"{name} names no bibliography.", fix)
 
 # %% ../../nbs/78_insertion.ipynb #c024_b
@@ -426,4 +427,4 @@ def place_at(manuscript: Manuscript,
         named = there(manuscript.citations) if column is not None else []
         if found := [*there(manuscript.slots), *named, *sentences]: return found[0]
     raise InputError(f"There is no sentence at {where} of {manuscript.files[number].name}.",
-                     "`citerec draft check` prints lines and columns.")
+                     "Take a line and column that `citerec draft check` prints, or write [CITATION] into the draft.")

@@ -108,6 +108,7 @@ _DEFINES = re.compile(r"\\(?:(?:(?:re|provide)?newcommand|DeclareRobustCommand|n
                       r"|(New|Renew|Provide|Declare)(?:Expandable)?DocumentCommand)\*?\s{0,4}"
                       r"(?:\{\s{0,4}\\([A-Za-z@]{1,60})\s{0,4}\}|\\([A-Za-z@]{1,60}))"
                       r"|(?:long\s{0,2}\\)?[gex]?def\s{0,4}\\([A-Za-z@]{1,60})((?:#\d)*))(?![A-Za-z@])")
+_AT_ONCE = re.compile(r"\\(?:long\s{0,2}\\)?[ex]def")  # expands its own name while it is defined
 _LET = re.compile(r"\\let\s{0,4}\\([A-Za-z@]{1,60})\s{0,4}=?\s{0,4}\\([A-Za-z@]{1,60})")
 _SPACE = re.compile(r"[ \t\x00]*+(?:\n[ \t\x00]*+(?!\n))?")
 _SQUARE = re.compile(r"\[(?:[^\[\]{}\\\n]|\n(?![ \t\x00]*\n)|\\.|\{(?:[^{}]|\{[^{}]{0,200}\}){0,400}\}"
@@ -143,7 +144,9 @@ def _definition(text: str, m: re.Match[str], closes: dict[int, int]) -> tuple[st
             parameters, at = (default[0][1:-1], *parameters[1:]), default.end()
     at = _after_space(text, at)
     if at not in closes: return name, None, at
-    return name, Macro(parameters, text[at + 1 : closes[at]]), closes[at] + 1
+    body, end = text[at + 1 : closes[at]], closes[at] + 1
+    if _AT_ONCE.match(m[0]) and re.search(rf"\\{name}(?![A-Za-z@])", body): return name, None, end
+    return name, Macro(parameters, body), end
 
 def _all_definitions(text: str, closes: dict[int, int],
                      own: dict[str, Macro],  # known macros; this function adds to them
