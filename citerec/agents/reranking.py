@@ -271,7 +271,7 @@ def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: E
     claims = served(evidence, queries)
     order, changed = _reordered(state, scores, claims)
     candidates = _with_paths(corpus, state, evidence, changed)
-    leading = [] if state.prepared and state.prepared.claims else candidates[:READ]
+    leading = candidates[:READ] if set(claims) <= {None} else []  # a text of several claims is not read
     logits, unread = read(queries.body, leading)
     candidates[: len(leading)] = leading
     falling = scores[order]  # the places keep the scores and confidences that they had
