@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from nbdev.clean import clean_jupyter
+from nbdev.clean import _pre_save_hook_src, clean_jupyter
 from playwright.sync_api import Page, expect, sync_playwright
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -112,6 +112,31 @@ def test_saving_leaves_the_committed_notebook(tmp_path, monkeypatch):
     opened["metadata"]["language_info"] = {"name": "python", "version": "3.13.0"}
     clean_jupyter(path=str(notebook), model={"type": "notebook", "content": opened})
     assert opened == committed
+
+
+@pytest.mark.xdist_group("browser")  # one after the other, in one worker
+@pytest.mark.skipif(not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this test")
+def test_opening_leaves_the_committed_notebook(tmp_path, monkeypatch):
+    """Opened and saved in JupyterLab, the file of the committed notebook stays, where nbdev's hook is installed."""
+    assert BROWSER, "CI needs chromium"
+    clone = tmp_path / "clone"
+    (clone / "nbs").mkdir(parents=True)
+    shutil.copy(ROOT / "settings.ini", clone)
+    notebook = Path(shutil.copy(ROOT / "nbs" / "app.ipynb", clone / "nbs"))
+    (tmp_path / "CONFIG").mkdir()
+    (tmp_path / "CONFIG" / "jupyter_server_config.py").write_text(_pre_save_hook_src)
+    monkeypatch.chdir(clone)
+    before = notebook.read_bytes()
+    with jupyterlab(tmp_path, clone) as (address, token), browser_page(None) as page:
+        page.goto(f"{address}/lab/tree/nbs/app.ipynb?token={token}&reset")
+        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=120 * SECOND)
+        opened = notebook.stat().st_mtime_ns
+        assert notebook.read_bytes() == before
+        page.keyboard.press("Control+s")
+        expect(page.get_by_text("Saving completed")).to_be_visible(timeout=60 * SECOND)
+        assert notebook.stat().st_mtime_ns > opened
+        assert notebook.read_bytes() == before
+        expect(page.locator(".jp-mod-dirty")).to_have_count(0)
 
 
 @pytest.mark.xdist_group("browser")  # one after the other, in one worker

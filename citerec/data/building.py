@@ -477,14 +477,20 @@ def clear_replaced(folder: Path,  # of a corpus
         elif number == 0: clear(folder)
 
 # %% ../../nbs/40_building.ipynb #u006b
+def _of_update(said: Mapping[str, Any]) -> dict[str, int]:
+    "What only an update says of itself."
+    return {"changed": said["changed"]} if "changed" in said else {}
+
 def taken_over(old: Mapping[str, Any],  # the manifest before the update
                about: dict[str, Any],  # the description of the source
                fetched: str,  # the day of the update
+               changed: int,  # papers with another record than before
                ) -> dict[str, Any]:
     "The entries in the manifest of an update about the old corpus and about the present request."
     kept = {name: old[name] for name in ("source", "recipe") if name in old}
-    past = [*old.get("history", []), {"fetched": old["fetched"], "papers": old["counts"]["papers"]}]
-    return kept | {"fetched": about.pop("fetched", fetched), "about": about, "history": past,
+    before = {"fetched": old["fetched"], "papers": old["counts"]["papers"]} | _of_update(old)
+    past = [*old.get("history", []), before]
+    return kept | {"fetched": about.pop("fetched", fetched), "about": about, "history": past, "changed": changed,
                    "built_from": old.get("built_from", old["fingerprint"])}
 
 # %% ../../nbs/40_building.ipynb #u009
@@ -495,10 +501,14 @@ def _papers_more(number: int) -> str:
     if not number: return "no new papers"
     return f"{abs(number):,} paper{'s' * (abs(number) != 1)} {'more' if number > 0 else 'fewer'}"
 
+def _update_told(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    "What one update has added and changed, in words."
+    changed = f", {now['changed']:,} changed" if now.get("changed") else ""
+    return f"{_papers_more(now['papers'] - before['papers'])}{changed} on {now['fetched']}"
+
 def updates_told(manifest: Mapping[str, Any],  # of a corpus
                  ) -> str:  # "" if it was never updated
-    "What the last updates of a corpus have added, the newest last."
-    states = [*manifest.get("history", []), {"fetched": manifest["fetched"], "papers": manifest["counts"]["papers"]}]
-    told = [f"{_papers_more(now['papers'] - before['papers'])} on {now['fetched']}"
-            for before, now in itertools.pairwise(states)]
-    return "; ".join(told[-_LAST:])
+    "What the last updates of a corpus have added and changed, the newest last."
+    last = {"fetched": manifest["fetched"], "papers": manifest["counts"]["papers"]} | _of_update(manifest)
+    states = [*manifest.get("history", []), last]
+    return "; ".join([_update_told(*pair) for pair in itertools.pairwise(states)][-_LAST:])

@@ -60,7 +60,7 @@ from .packed import LARGE, pool_free_memory
 from .passages import ChunkIndex
 from .qdrant import EmbeddedIndex, IndexHeld
 from .qdrant_server import Layout, ServerIndex
-from .store import REBUILD, RowsById, Store
+from .store import REBUILD, RowsById, Store, changed_papers
 from .vectors import ExactIndex, LabelColumns, PaperColumns, VectorIndex, cosines, top_k
 from ..errors import CiterecError, CorpusError
 from ..files import REPAIR, Checksums, altered, checksums, made_once, reading, remove, sha256_of
@@ -679,7 +679,8 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
         joined.check()
         files.mkdir(exist_ok=True)
         manifest = build_files(joined, files, embedder, progress)
-        history = taken_over(old.manifest, source.describe(), manifest["fetched"])
+        changed = changed_papers(old.store.path, files / old.store.path.name)
+        history = taken_over(old.manifest, source.describe(), manifest["fetched"], changed)
         write_manifest(folder, manifest | history | {"files": files.name})
         clear_replaced(folder, files)
 

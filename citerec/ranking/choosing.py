@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['MEASURES', 'Called', 'PARTS', 'SIGNALS', 'ABOUT', 'Embed', 'COLUMNS', 'CHOOSER', 'TREES', 'Finite', 'Positive',
-           'Parts', 'parts_of', 'ListWords', 'title_name', 'capitalised', 'PaperList', 'list_signals', 'standardised',
-           'columns_of', 'ChooserFile', 'shares_of', 'confidence_inputs', 'Chooser', 'shipped_chooser', 'signals_in',
-           'choose']
+           'Parts', 'parts_of', 'ListWords', 'capitalised', 'PaperList', 'list_signals', 'standardised', 'columns_of',
+           'ChooserFile', 'shares_of', 'confidence_inputs', 'Chooser', 'shipped_chooser', 'signals_in', 'choose']
 
 # %% ../../nbs/49a_choosing.ipynb #w004
 import hashlib
@@ -23,7 +22,7 @@ import numpy as np
 from pydantic import Field, StringConstraints, ValidationError
 
 from ..data.corpus import Corpus
-from ..data.lexical import B, K1, stems
+from ..data.lexical import B, K1, stems, title_name
 from ..data.sample import shipped
 from ..errors import ModelError, explain
 from ..identity import surnames
@@ -110,12 +109,6 @@ class ListWords:
 # %% ../../nbs/49a_choosing.ipynb #w014
 MEASURES = ("meaning", "centred", "words", "title", "name", "authors", "called")
 Called = Callable[[str], np.ndarray]  # a text -> for each paper of a list, how much its phrases mean the paper
-_NAME = 40  # characters within which a title's colon ends a name
-
-def title_name(title: str,
-               ) -> str:  # "" where there is none
-    "The name that a title begins with, as in \"BERT: Pre-training of …\"."
-    return title.partition(":")[0] if ":" in title[:_NAME] else ""
 
 def capitalised(sentence: str) -> frozenset[str]:
     "The capitalised words of a sentence, as surnames are compared."

@@ -28,7 +28,7 @@ def unescape(text: str) -> str:
                        text)
 
 # %% ../../nbs/11_records.ipynb #t005b
-_DOI = re.compile(r"10\.\d{4,9}(?:\.\d{1,9}){0,4}/[^\s\"<>{}|\\^]+", re.ASCII)
+_DOI = re.compile(r"10\.\d{4,9}(?:\.\d{1,9}){0,4}/[^\s\"<>{}|\\^]+(?:<\d[^\s<>]{0,60}>[^\s\"<>{}|\\^]+)?", re.ASCII)
 
 def find_doi(text: Any,  # text with a DOI in any spelling; anything else gives None
              ) -> str | None:  # in its one form

@@ -56,7 +56,12 @@ function led(root, box) {
   if (!root.querySelector("[data-act=select]:checked")) return;
   const button = document.createElement("button");
   Object.assign(button, { type: "button", className: "citerec-act citerec-led", textContent: "Export selected" });
-  button.onclick = () => root.querySelector(".citerec-export")?.closest(".widget-vbox").querySelector("select").focus();
+  const lead = (tries) => {
+    const menu = root.querySelector(".citerec-export")?.closest(".widget-vbox").querySelector("select");
+    if (menu?.offsetParent) menu.focus();
+    else if (tries) setTimeout(lead, 50, tries - 1);  // Python shows it soon
+  };
+  button.onclick = () => lead(100);
   box.closest("label").after(button);
 }
 async function clicked(event, root, model) {

@@ -28,7 +28,7 @@ from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from .audit import audit, missing_keys
 from .changes import Change, recover, undo
-from .gaps import Gap, find_gaps
+from .gaps import Gap, find_gaps, not_english, places
 from .insertion import cite_changes, place_at
 from .library import Bibliography
 from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
@@ -332,6 +332,8 @@ _SPARE = 10  # papers more than wanted, from which the own ones may rise
 _CHOICE = 4  # papers of the own bibliography from which they are ranked by themselves
 
 # %% ../../nbs/79_draft.ipynb #d18s
+_MUCH = .1  # share of sentences in another language that is told
+
 def missing(manuscript: Manuscript,
             gaps: Iterable[Gap],
             library: Bibliography,  # of the draft
@@ -344,6 +346,10 @@ def missing(manuscript: Manuscript,
                        f"This sentence may need a citation ({gap.probability:.0%}): it {gap.reason}.",
                        "Add one, or leave it where the claim is your own.") for gap in gaps]
     main = manuscript.files[0].path or Path("draft")
+    foreign = sum(not_english(places(manuscript.sentences))) / max(len(manuscript.sentences), 1)
+    if foreign >= _MUCH:
+        said = f"{foreign:.0%} of the sentences are not in English; of these, only those that name a work are reported."
+        remarks.append(Remark(main, 1, 1, 1, 1, "language", "note", said, "Look through them yourself."))
     remarks += [*missing_keys(manuscript, library),
                 *(Remark(main, 1, 1, 1, 1, "unread", "warning", note) for note in manuscript.notes)]
     return Report(tuple(remarks), "What is missing")

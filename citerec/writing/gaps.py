@@ -8,7 +8,7 @@ __all__ = ['OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES', 'SIZES', 'SECTIONS', 'PL
            'cue_counts', 'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams',
            'gram_table', 'weighed', 'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel',
            'shipped_gaps', 'citation_need', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name',
-           'find_gaps']
+           'not_english', 'find_gaps']
 
 # %% ../../nbs/73_gaps.ipynb #g003
 import hashlib
@@ -29,6 +29,7 @@ from ..data.sample import shipped
 from ..errors import InputError, ModelError, explain
 from ..ranking.trees import Trees
 from ..schema import Record
+from ..text import language_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -560,6 +561,18 @@ def with_name(probability: float,  # by the words of a sentence
     return max(_NAMED_LEAST, float(1 / (1 + np.exp(-(_NAMED * odds + _NAMED_SHIFT)))))
 
 
+# %% ../../nbs/73_gaps.ipynb #g094x
+_FEW_WORDS = 6  # a shorter sentence is taken to be in the language of the draft
+_AUTHORS = re.compile(r"\bet\.? al\b|\(\D{0,60}\b(?:19|20)\d\d[a-z]?\)")
+
+def not_english(found: Sequence[Place],
+                ) -> list[bool]:  # one for each sentence
+    "Which sentences are in another language than English."
+    main = language_of(" ".join(place.text for place in found))
+    own = [language_of(p.text) if len(p.text.split()) >= _FEW_WORDS else main for p in found]
+    return [(language or main) not in ("", "en") for language in own]
+
+
 # %% ../../nbs/73_gaps.ipynb #g095
 def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
               threshold: float | None = None,  # the least probability; None: the one that ships
@@ -573,10 +586,11 @@ def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
     found = places(manuscript.sentences)
     if not found: return []
     new = [bool(names) or row in named for row, names in enumerate(new_names(found))]
-    sourced, gaps = _has_source(manuscript, new), []
+    sourced, foreign, gaps = _has_source(manuscript, new), not_english(found), []
     for row, probability in enumerate(model.probabilities(signs_of(found))):
         settled = (sourced[row] or manuscript.sentences[row].slots or _ABSTRACT.match(found[row].section)
                    or is_own(found[row].text, new[row]))
+        if foreign[row] and row not in named and not _AUTHORS.search(found[row].text): continue
         if row in named: probability = with_name(probability)
         if probability >= threshold and not settled:
             reason = f"{NAMES_A_WORK} {named[row]}" if row in named else strongest_reason(found[row], new[row])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..data.corpus import Corpus
-from ..data.given import _LIKE_A_NAME, given_names, name_key
+from ..data.given import LIKE_A_NAME, given_names, name_key
 from ..ranking.signals import remembered
 from .gaps import proper_names
 
@@ -22,7 +22,7 @@ _SHORTEST = 3  # letters of a name
 
 def looks_like_a_name(word: str) -> bool:
     "Whether a word is written like the name of a method, a model or a data set, wherever it stands."
-    return len(word) >= _SHORTEST and bool(re.fullmatch(_LIKE_A_NAME, word))
+    return len(word) >= _SHORTEST and bool(re.fullmatch(LIKE_A_NAME, word))
 
 # %% ../../nbs/73a_uncited.ipynb #u08
 _SMALL = 5_000  # papers of a corpus whose texts are read
