@@ -1,6 +1,6 @@
 """Build a corpus on a Dask cluster while its processes are killed, and compare it with one that nobody disturbed.
 
-    python .ci/kill_builds.py [--kills 10] [--seed 0] [--works 1200]
+    python .ci/kill_builds.py [--kills 10] [--seed 0] [--works 6000]
 
 Worker, scheduler and client are killed at random; after each kill the missing processes are started again, and the
 same command continues. At the end the corpus has to be the same, and no partition may have been embedded twice but
@@ -115,7 +115,7 @@ def disturb(cluster: Cluster, kills: int, chance: random.Random) -> Counter:
     cluster.ensure()
     while cluster.running["client"].poll() != 0:
         if sum(killed.values()) < kills:
-            time.sleep(chance.uniform(4, 14))
+            time.sleep(chance.uniform(3, 8))
             name = chance.choice(["worker 1", "worker 2", "scheduler", "client"])
             if cluster.running["client"].poll() == 0: break
             if cluster.running[name].poll() is None:
@@ -137,7 +137,7 @@ def same(one: dict, other: dict) -> dict[str, bool]:
 def main() -> int:
     """Build twice, once disturbed; the exit code is 0 where both corpora are the same."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, value in (("kills", 10), ("seed", 0), ("works", 1200)):
+    for name, value in (("kills", 10), ("seed", 0), ("works", 6000)):
         parser.add_argument(f"--{name}", type=int, default=value)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
