@@ -179,8 +179,9 @@ _INSTITUTE = re.compile(r"""universi|institut|departm|\bdept|school|college|labo
 |facult|academ|\binc\b|\bcorp|\bltd|gmbh|\bllc\b|company|technolog|sciences?\b|engineering|hospital|foundation|ministry
 |google|microsoft|facebook|deepmind|openai|nvidia|amazon|\bibm\b|intel\b|adobe|baidu|tencent|alibaba|huawei|samsung
 |street|avenue|\broad\b|\busa\b|\bu\.s\.a|\buk\b|china|germany|france|canada|japan|india|italy|spain|netherlands
-|switzerland|australia|korea|israel|kingdom|states|republic|abstract|preprint|proceedings|journal|conference|workshop|member
-|editor|received|accepted|published|january|february|march\s\d|april\s\d|june|july|august|september|october|november|december
+|switzerland|australia|korea|israel|kingdom|states|republic|abstract|preprint|proceedings|journal|conference|workshop
+|member|editor
+|received|accepted|published|january|february|march\s\d|april\s\d|june|july|august|september|october|november|december
 |correspond|equal|contribut|author|email|e-mail|keywords|version|draft|volume|article|anonymous|supervis|thesis
 |submitted|team\b|group\b|division|polytechnic|telecom|systems|new\syork|london|paris|berlin|beijing|shanghai|cambridge
 |stanford
