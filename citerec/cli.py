@@ -596,7 +596,7 @@ def _fill(args: argparse.Namespace) -> int:
     draft = _open_draft(args, args.drafts[0])
     found = draft.fill(gaps=args.gaps, progress=is_watched(args))
     change = draft.write(found, args.min_confidence, args.cite_command, args.dry_run, args.create)
-    left = [f.line for f in found if not f.best or (f.best.confidence or 0) < args.min_confidence]
+    left = [f.line for f in found if not f.is_sure(args.min_confidence)]
     _show_change(args, change, places=len(found), left=left)
     if not found: print_remark("The draft has no open slot; --gaps fills sentences that need a citation, too.")
     if left: print_remark(f"{len(left)} of {len(found)} places stay open: no paper is sure enough. What comes nearest:")

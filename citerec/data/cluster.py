@@ -15,7 +15,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .embedding import Embedder, embed_for_another
-from .encoder import OWN_BATCHES, BertEncoder
+from .encoder import BertEncoder
 from ..workers import each_part, workers_of
 
 # %% ../../nbs/33a_cluster.ipynb #k008
@@ -48,9 +48,8 @@ class ClusterEmbedder(Embedder):
 
     def _tasks(self, texts: Sequence[str]) -> Iterator[_Task]:
         "Texts of about one length, in whole batches of the model: a vector depends a little on its batch."
-        order, own = np.argsort([-len(t) for t in texts], kind="stable").tolist(), isinstance(self.model, BertEncoder)
-        size = self.batch_size * (OWN_BATCHES if own else 1)
-        for rows in (order[start : start + size] for start in range(0, len(order), size)):
+        own = isinstance(self.model, BertEncoder)
+        for rows in self._portions(texts):
             for some in _grouped(self.model.batches([texts[i] for i in rows]) if own else [range(len(rows))]):
                 yield tuple(rows[i] for i in some), [texts[rows[i]] for i in some]
 

@@ -141,14 +141,17 @@ class Embedder(_Loaded):
         "Embed texts as papers are embedded, with the model's instruction for papers where it has one."
         return self._embedded([self.card.paper_instruction + text for text in texts], progress)
 
+    def _portions(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        "The rows of the texts that are handed to the model at a time, longest first: progress only gets faster."
+        order = np.argsort([-len(t) for t in texts], kind="stable").tolist()
+        size = self.batch_size * (OWN_BATCHES if isinstance(self.model, BertEncoder) else 1)
+        return (order[start : start + size] for start in range(0, len(order), size))
+
     def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
         "Vectors of texts as they stand."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
-        order = np.argsort([-len(t) for t in texts], kind="stable")  # longest first: progress only gets faster
-        size = self.batch_size * (OWN_BATCHES if isinstance(self.model, BertEncoder) else 1)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
-            for start in range(0, len(texts), size):
-                rows = order[start : start + size]
+            for rows in self._portions(texts):
                 out[rows] = self._encode([texts[i] for i in rows])
                 bar.update(len(rows))
         return out

@@ -165,6 +165,12 @@ class Filled:
         "The first of them; None where nothing fits."
         return self.recommendations[0] if len(self.recommendations) else None
 
+    def is_sure(self,
+                min_confidence: float,  # the least that is asked for, 0 to 1
+                ) -> bool:
+        "Whether the first of them is sure enough to be written."
+        return self.best is not None and (self.best.confidence or 0) >= min_confidence
+
     def __repr__(self) -> str:
         best = f"{self.best.title} ({self.best.confidence or 0:.0%})" if self.best else "nothing fits"
         return f"line {self.line}: {self.sentence.text[:60]}… → {best}"
@@ -441,7 +447,7 @@ class _Writing(_Citing):
         if not 0 <= min_confidence <= 1:
             raise InputError(f"The least confidence has to be a number from 0 to 1, not {min_confidence:g}.",
                              "Give 0.5 for 50 %.")
-        sure = [(f, f.best) for f in filled if f.best and (f.best.confidence or 0) >= min_confidence]
+        sure = [(f, f.best) for f in filled if f.best and f.is_sure(min_confidence)]
         places = [(f.place if isinstance(f.place, Slot) else f.sentence, [self._paper(best)]) for f, best in sure]
         return self._cite(places, command, dry_run, create)
 
@@ -450,7 +456,7 @@ class _Writing(_Citing):
                   min_confidence: float = .3,  # as `write` had it
                   ) -> list[str]:  # one line a place, in the order of the draft
         "The places that `write` leaves open, with what comes nearest and the command that cites it."
-        return [_offer(self.manuscript, f) for f in filled if not f.best or (f.best.confidence or 0) < min_confidence]
+        return [_offer(self.manuscript, f) for f in filled if not f.is_sure(min_confidence)]
 
     def undo(self) -> str:  # what was taken back, in words
         "Take the last change back. Raises `InputError` where a file has changed since."

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES', 'SIZES', 'SECTIONS', 'PLACES', 'UNKNOWN', 'Finite', 'Probability', 'GAPS',
-           'NUMBERS', 'A_NEW_NAME', 'NO_REASON', 'NAMES_A_WORK', 'REASONS', 'Place', 'places', 'document_starts',
-           'cue_counts', 'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams',
-           'gram_table', 'weighed', 'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel',
+           'NUMBERS', 'A_NEW_NAME', 'NO_REASON', 'NAMES_A_WORK', 'REASONS', 'ABSTRACT', 'Place', 'places',
+           'document_starts', 'cue_counts', 'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings',
+           'grams', 'gram_table', 'weighed', 'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel',
            'shipped_gaps', 'citation_need', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name',
            'not_english', 'find_gaps']
 
@@ -505,7 +505,7 @@ _GOES_ON = re.compile(r"(?:(?:However|But|Moreover|Furthermore|Also|Thus|Therefo
                       r"In addition)"
                       r",? )?(?:this|these|those|that|it|they|such|he|she|its|their|both|the (?:authors?|former|latter|"
                       r"method|approach|model|idea|latter's|same))\b", re.IGNORECASE)
-_ABSTRACT = re.compile(r"(?i)abstract\b")
+ABSTRACT = re.compile(r"(?i)abstract\b")  # the name of a section that is the abstract
 _OTHERS_WORK = ("et_al", "two_names", "starts_with_names", "name_says", "earlier_work", "follows", "state_of_the_art",
                 "we_use")
 
@@ -588,7 +588,7 @@ def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
     new = [bool(names) or row in named for row, names in enumerate(new_names(found))]
     sourced, foreign, gaps = _has_source(manuscript, new), not_english(found), []
     for row, probability in enumerate(model.probabilities(signs_of(found))):
-        settled = (sourced[row] or manuscript.sentences[row].slots or _ABSTRACT.match(found[row].section)
+        settled = (sourced[row] or manuscript.sentences[row].slots or ABSTRACT.match(found[row].section)
                    or is_own(found[row].text, new[row]))
         if foreign[row] and row not in named and not _AUTHORS.search(found[row].text): continue
         if row in named: probability = with_name(probability)

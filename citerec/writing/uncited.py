@@ -15,7 +15,7 @@ import numpy as np
 from ..data.corpus import Corpus
 from ..data.given import LIKE_A_NAME, given_names, name_key
 from ..ranking.signals import remembered
-from .gaps import proper_names
+from .gaps import ABSTRACT, proper_names
 
 # %% ../../nbs/73a_uncited.ipynb #u05
 _SHORTEST = 3  # letters of a name
@@ -81,8 +81,6 @@ def paper_called(corpus: Corpus,
     return found[0] if len(found) == 1 and found[0] not in exclude_ids else ""
 
 # %% ../../nbs/73a_uncited.ipynb #u18
-_ABSTRACT = re.compile(r"(?i)abstract\b")
-
 def uncited_names(sentences: Sequence[Any],  # of a draft, with `text` and `section`
                   paper_of: Callable[[str], str],  # a name -> the id of its paper, or ""
                   cited_in: Callable[[Any], Collection[str]],  # a sentence -> the ids of the papers that it cites
@@ -91,7 +89,7 @@ def uncited_names(sentences: Sequence[Any],  # of a draft, with `text` and `sect
     seen, cited, found = set[str](), set[str](), dict[int, str]()
     for row, sentence in enumerate(sentences):
         for near in sentences[row : row + 2]: cited |= {*cited_in(near)}
-        if _ABSTRACT.match(sentence.section): continue
+        if ABSTRACT.match(sentence.section): continue
         for name in proper_names(sentence.text):
             if name in seen: continue
             seen.add(name)
