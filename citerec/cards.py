@@ -401,7 +401,8 @@ def card(recommendation: Recommendation,
 STYLE = """<style>
 .citerec { max-width: 52rem; font-size: 14px; line-height: 1.5; color: var(--jp-content-font-color1, inherit); }
 .citerec p { margin: 0 0 .2rem; line-height: 1.5; }
-.citerec a { color: var(--jp-content-link-color, #1565c0); text-decoration: underline; text-underline-offset: .15em; }
+.citerec a, .citerec a:hover { color: var(--jp-content-link-color, #1565c0); text-decoration: underline;
+  text-underline-offset: .15em; }
 .citerec a:focus-visible, .citerec summary:focus-visible {
   outline: 2px solid currentColor; outline-offset: 2px; border-radius: 3px; }
 .citerec-card { background: color-mix(in srgb, currentColor 3%, transparent); }
@@ -420,8 +421,9 @@ STYLE = """<style>
 .citerec-act { display: none; margin: .25rem .4rem .1rem 0; font-size: .93em; }
 .citerec button.citerec-act { padding: .1rem .6rem; border: 1px solid rgba(128, 128, 128, .5); border-radius: 4px;
   cursor: pointer; color: inherit; background: color-mix(in srgb, currentColor 5%, transparent); font-family: inherit; }
-.citerec-act[aria-pressed=true] { border-color: currentColor; font-weight: 600;
+.citerec button.citerec-act[aria-pressed=true] { border-color: #1976d2; box-shadow: 0 0 0 1px #1976d2;
   background: color-mix(in srgb, #1976d2 28%, transparent); }
+.citerec-act > input { vertical-align: -.1em; margin: 0 .15rem 0 0; }
 .citerec-ready .citerec-act { display: inline-block; }
 .citerec-act:focus-visible, .citerec-sentence:focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }
 .citerec-text-read { white-space: pre-wrap; max-height: 16rem; overflow: auto; }
@@ -445,7 +447,8 @@ APP_STYLE = """<style>
   padding: .5rem .7rem; }
 .citerec-app .citerec-agents { list-style: none; margin: 0; padding: 0; }
 .citerec-app .citerec-agents li { display: flex; gap: .75rem; margin: 0; padding: .05rem 0; }
-.citerec-app .citerec-agent { flex: 0 0 6.5rem; font-weight: 500; text-transform: capitalize; }
+.citerec-app .citerec-agent { flex: 0 0 8rem; font-weight: 500; }
+.citerec-app .citerec-agent::first-letter { text-transform: uppercase; }
 .citerec-app .citerec-words { flex: 1; }
 .citerec-app .citerec-seconds { flex: 0 0 4.5rem; text-align: right; font-variant-numeric: tabular-nums; }
 .citerec-app .citerec-latency { flex: 1; align-self: center; height: .55em; }

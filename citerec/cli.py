@@ -666,15 +666,12 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
-_WORDS = "# Citation recommendations"
 _CODE = "# Press Shift+Enter to start.\nfrom citerec.widgets.app import app\n\napp()"
 
 def _notebook() -> str:
     "The app notebook as JSON."
-    cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "id": "words", "metadata": {}, "source": _WORDS.splitlines(True)},
-        {"cell_type": "code", "id": "app", "metadata": {}, "source": _CODE.splitlines(True),
-         "execution_count": None, "outputs": []}]
+    cells: list[dict[str, Any]] = [{"cell_type": "code", "id": "app", "metadata": {}, "execution_count": None,
+                                    "outputs": [], "source": _CODE.splitlines(True)}]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     language = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
                 "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",

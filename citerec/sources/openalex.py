@@ -344,10 +344,12 @@ class OpenAlex(_Lists):
 
     def topics(self,
                subfields: Sequence[str] = ("1702", "1707"),  # those named in "Which works"
+               words: str = "",  # words that a topic is searched by, in all subfields; "": all topics of the subfields
                ) -> dict[str, str]:  # id -> name
         "The topics of today, to choose from."
         from pyalex import Topics
-        pages = self.pages(_path(Topics().filter(subfield={"id": "|".join(subfields)}).url))
+        listed = Topics().search(words) if words else Topics().filter(subfield={"id": "|".join(subfields)})
+        pages = self.pages(_path(listed.url), _PER_PAGE if words else None)
         topics = (t for page in pages for t in _list_page(page.body)["results"])
         named = ((str(dig(t, "id")), plain_text(dig(t, "display_name"))) for t in topics if dig(t, "id"))
         return {address.rpartition("/")[2]: name for address, name in named}

@@ -238,11 +238,13 @@ def _page_of(matching: list[dict[str, Any]],  # all works of the list
 
 # %% ../../nbs/09_fake_openalex.ipynb #c008m
 def _topics(params: dict[str, str]) -> dict[str, Any]:
-    "The page of all topics, or the empty page after it."
+    "The page of all topics, or of those with some words in their names, or the empty page after it."
     field = {"id": "https://openalex.org/subfields/1702", "display_name": "Artificial Intelligence"}
     topics = [{"id": f"https://openalex.org/{i}", "display_name": name, "works_count": 1000, "subfield": field}
-              for i, name in TOPICS.items()] if params.get("cursor", "*") == "*" else []
-    return {"meta": {"count": len(TOPICS), "next_cursor": _cursor(_PAGE) if topics else None}, "results": topics}
+              for i, name in TOPICS.items() if params.get("search", "").lower() in name.lower()]
+    count = len(topics)
+    if params.get("cursor", "*") != "*": topics = []
+    return {"meta": {"count": count, "next_cursor": _cursor(_PAGE) if topics else None}, "results": topics}
 
 # %% ../../nbs/09_fake_openalex.ipynb #c008p
 _COSTS = {"one": 0, "list": 1, "search": 10}  # credits

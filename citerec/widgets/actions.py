@@ -51,7 +51,7 @@ async function copy(text) {
     field.value = text; document.body.append(field); field.select(); document.execCommand("copy"); field.remove();
   }
 }
-function led(root, box) {
+function led(root, box, model) {
   root.querySelector(".citerec-led")?.remove();
   if (!root.querySelector("[data-act=select]:checked")) return;
   const button = document.createElement("button");
@@ -61,7 +61,7 @@ function led(root, box) {
     if (menu?.offsetParent) menu.focus();
     else if (tries) setTimeout(lead, 50, tries - 1);  // Python shows it soon
   };
-  button.onclick = () => lead(100);
+  button.onclick = () => { model.send({ act: "export" }); lead(100); };
   box.closest("label").after(button);
 }
 async function clicked(event, root, model) {
@@ -81,7 +81,7 @@ async function clicked(event, root, model) {
     for (const other of others) other.setAttribute("aria-pressed", "false");
     node.setAttribute("aria-pressed", String(told.pressed));
   }
-  if (node.type === "checkbox") { told.pressed = node.checked; led(root, node); }
+  if (node.type === "checkbox") { told.pressed = node.checked; led(root, node, model); }
   if (told.act === "exclude") root.querySelector(".citerec-text textarea")?.focus();  // this card will be gone
   model.send(told);
 }
@@ -115,10 +115,34 @@ function typed(event, root, model) {
 }
 """
 
+# %% ../../nbs/91a_actions.ipynb #a008f
+_FOCUS = """
+function kept(root) {
+  let last = null;
+  const there = (node) => node.isConnected && node.checkVisibility();
+  const note = (event) => { last = event.type === "focusin" && root.contains(event.target) ? event.target : null; };
+  const back = () => {
+    const now = document.activeElement;
+    if (!last || (now && now !== document.body && !now.disabled)) return;
+    const next = there(last) ? last : [...root.querySelectorAll("button.mod-primary")].find(there);
+    if (next && !next.disabled) next.focus({ preventScroll: true });
+  };
+  const watch = new MutationObserver(back);
+  const what = { subtree: true, childList: true, attributes: true, attributeFilter: ["disabled", "style"] };
+  watch.observe(root, what);
+  for (const type of ["focusin", "pointerdown"]) document.addEventListener(type, note, true);
+  return () => {
+    watch.disconnect();
+    for (const type of ["focusin", "pointerdown"]) document.removeEventListener(type, note, true);
+  };
+}
+"""
+
+
 # %% ../../nbs/91a_actions.ipynb #a008r
 _RENDER = """
 function render({ model, el }) {
-  let root = null;
+  let root = null, release = () => {};
   const click = (event) => clicked(event, root, model), key = (event) => typed(event, root, model);
   const fill = ({ slot, html, focus }) => {
     const place = root.querySelector(`[data-slot="${CSS.escape(slot)}"]`);
@@ -132,11 +156,13 @@ function render({ model, el }) {
     root.classList.add("citerec-ready");
     root.addEventListener("click", click);
     window.addEventListener("keydown", key, true);
+    release = kept(root);
     model.on("msg:custom", fill);
     model.send({ act: "ready" });
   }, 50);
   return () => {
     clearInterval(looking);
+    release();
     root?.removeEventListener("click", click);
     window.removeEventListener("keydown", key, true);
     model.off("msg:custom", fill);
@@ -150,7 +176,7 @@ Told = dict[str, Any]  # what a pressed element carries, and whether it is press
 
 class Actions(anywidget.AnyWidget):
     "Tells Python what is pressed in a view; the view has the class `citerec-view`."
-    _esm = _CLICKS + _KEYS + _RENDER
+    _esm = _CLICKS + _KEYS + _FOCUS + _RENDER
 
     def __init__(self,
                  does: Mapping[str, Callable[[Told], Any]],  # name of an action -> what happens

@@ -25,13 +25,14 @@ NEXT = {"query": "searching (the first search loads the embedding model)", "retr
 
 def progress_html(events: "Sequence[AgentEvent]",  # so far
                   waiting: str = "",  # the next step; "" when all is done, then the lines are folded
+                  said: str = "",  # the options of the run in words
                   ) -> str:  # HTML, escaped
     "One line for each agent."
     lines = [line_html(e.agent, words_html(e.words), seconds_text(e.seconds)) for e in events]
     if waiting: lines.append(line_html("…", words_html(waiting)))
     listed = f'<ul class="citerec-agents" role="status">{"".join(lines)}</ul>'
     if waiting or not events: return draw(listed)
-    told = f"{events[-1].words} in {seconds_text(sum(e.seconds for e in events))}"
+    told = f"{events[-1].words} in {seconds_text(sum(e.seconds for e in events))}{': ' * bool(said)}{said}"
     return draw(f"<details><summary>{escape(one_line(told))}</summary>{listed}</details>")
 
 # %% ../../nbs/91b_run_details.ipynb #b009
