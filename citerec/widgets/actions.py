@@ -127,7 +127,13 @@ function kept(root) {
     const next = there(last) ? last : [...root.querySelectorAll("button.mod-primary")].find(there);
     if (next && !next.disabled) next.focus({ preventScroll: true });
   };
-  const watch = new MutationObserver(back);
+  const plain = () => {  // "Add PDFs (0)" counts the files that were chosen last, which reads as if there were none
+    for (const { lastChild: text } of root.querySelectorAll(".widget-upload")) {
+      if (/ \\(\\d+\\)$/.test(text?.data)) text.data = text.data.replace(/ \\(\\d+\\)$/, "");
+    }
+  };
+  plain();
+  const watch = new MutationObserver(() => { back(); plain(); });
   const what = { subtree: true, childList: true, attributes: true, attributeFilter: ["disabled", "style"] };
   watch.observe(root, what);
   for (const type of ["focusin", "pointerdown"]) document.addEventListener(type, note, true);
@@ -147,6 +153,7 @@ function render({ model, el }) {
   const fill = ({ slot, html, focus }) => {
     const place = root.querySelector(`[data-slot="${CSS.escape(slot)}"]`);
     if (place) place.innerHTML = html;
+    if (html) place?.scrollIntoView({ block: "nearest" });
     if (focus) (place?.querySelector("button") ?? place?.querySelector("[tabindex]"))?.focus();
   };
   const looking = setInterval(() => {

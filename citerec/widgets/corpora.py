@@ -16,17 +16,19 @@ from ..data.catalogue import CHOICES, SOURCES, corpora_at_hand
 from ..data.jobs import Job, build_job, update_job
 from ..errors import InputError
 from ..llm.quoting import one_line
+from .actions import Actions
 from citerec.widgets.parts import (
     View, button_of, draw, error_html, folder_of, line_html, on_enter, recommender_of, reopen,
     sentence_of, words_html,
 )
+from .topics import TopicFinder, openalex_topics
 
 # %% ../../nbs/93a_corpora.ipynb #k005
-FOLDER = "folder"  # the source that is a folder of records
+FOLDER = "folder"  # the source that is a file or folder of records
 _SOURCES = {"OpenAlex: topics and years": "openalex", "A bibliography: .bib, .ris, .json": "bib",
             "arXiv: a search, or ids": "arxiv", "Crossref: DOIs": "crossref",
-            "ACL Anthology: a copy of it": "acl", "A folder with papers.jsonl": FOLDER}
-_FIELDS = {"topics": ("Topics", "T10028, T10181: ids of openalex.org/topics"),
+            "ACL Anthology: a copy of it": "acl", "Records of papers: .jsonl": FOLDER}
+_FIELDS = {"topics": ("Topics", "ids, such as T10028; found below by name"),
            "query": ("Search", "cat:cs.CL AND abs:retrieval"),
            "ids": ("Ids", "1706.03762, 10.1145/3292500"), "file": ("File", "library.bib, more.ris"),
            "dir": ("Folder of the copy", "acl-anthology"), "venues": ("Venues", "acl, emnlp"),
@@ -42,16 +44,19 @@ class Form(widgets.VBox):
     def __init__(self) -> None:
         self.source = widgets.Dropdown(options=_SOURCES, description="Source", **_ROW)
         self.choices = {name: _entry(*field, CHOICES[name]) for name, field in _FIELDS.items()}
-        self.records = _entry("Folder of records", "a folder with papers.jsonl")
+        self.topics = TopicFinder(self.choices["topics"], openalex_topics, **_ROW)
+        self.records = _entry("File or folder", "papers.jsonl, or a folder that holds it")
         self.folder = _entry("Build in", "a new folder for the corpus, such as data/mine")
         self.source.observe(self._fit, "value")
-        super().__init__([self.source, self.records, *self.choices.values(), self.folder])
+        rows = [self.topics if name == "topics" else field for name, field in self.choices.items()]
+        super().__init__([self.source, self.records, *rows, self.folder])
         self._fit()
 
     def _fit(self, _: Any = None) -> None:
         "Show the fields that the source understands."
         own = SOURCES[self.source.value].options if self.source.value != FOLDER else frozenset[str]()
         for name, field in self.choices.items(): field.layout.display = "" if name in own else "none"
+        self.topics.layout.display = self.choices["topics"].layout.display
         self.records.layout.display = "" if self.source.value == FOLDER else "none"
 
     def task(self) -> dict[str, Any]:
@@ -59,7 +64,7 @@ class Form(widgets.VBox):
         folder, source = folder_of(self.folder.value), self.source.value
         if folder is None: raise InputError("No folder for the corpus is given.", "Write one into the field Build in.")
         if source == FOLDER: source = folder_of(self.records.value)
-        if source is None: raise InputError("No folder of records is given.", "Write one into the form.")
+        if source is None: raise InputError("No file of records is given.", "Write its path into the form.")
         made = {name: field.value.strip() for name, field in self.choices.items() if field.layout.display != "none"}
         return {"folder": folder, "source": source} | {name: _VALUES.get(name, str)(v) for name, v in made.items() if v}
 
@@ -77,9 +82,10 @@ _VALUES: dict[str, Callable[[str], Any]] = {"max": _whole, "file": _file}
 def job_html(job: Job) -> str:
     "How far a job is, or how it ended."
     if job.error: return error_html(sentence_of(job.error))
-    said = f"Working on {job.folder} …" if job.running else f"Done: {job.folder}"
+    said = f"Working on {job.folder} …" if job.running else f"Done: {job.folder}. All views use this corpus now."
     if job.stopped: said = f"Stopped. What is done is kept in {job.folder}, and the same form continues it."
-    lines = "".join(line_html(name, words_html(how_far)) for name, how_far in job.steps.items())
+    steps = job.steps if job.running or job.stopped else {}
+    lines = "".join(line_html(name, words_html(how_far)) for name, how_far in steps.items())
     return draw(f'<p role="status">{words_html(said)}</p><ul class="citerec-agents">{lines}</ul>')
 
 # %% ../../nbs/93a_corpora.ipynb #k013
@@ -97,7 +103,8 @@ class _Choosing(View):
         self.corpora.observe(self._pick, "value")
         self._list()
         on_enter(self.other, lambda: self.choose(self.other.value))
-        super().__init__([self.corpora, self.other, *fields], buttons)
+        super().__init__([self.corpora, self.other, *fields], buttons, [Actions({})])
+        self.add_class("citerec-view")
 
     def _list(self) -> None:
         "List the corpora at hand; the chosen one is among them."

@@ -90,6 +90,7 @@ class Copies:
         for handle in self._handles: handle.update(copy)
 
 # %% ../../nbs/91_parts.ipynb #w015
+_WIDTH = "52.75rem"  # as wide as a card, with the margins of the fields
 _AGAIN = "This is a copy of the last answer. Run the cell to ask again."
 
 class View(widgets.VBox):
@@ -101,7 +102,7 @@ class View(widgets.VBox):
                  ):
         self.shown = widgets.HTML(LIVE)
         self._buttons, self._copies = buttons, Copies()
-        super().__init__([*fields, self.shown, *below], layout={"max_width": "54rem", "padding": "4px"})
+        super().__init__([*fields, self.shown, *below], layout={"max_width": _WIDTH, "padding": "4px"})
 
     def _ipython_display_(self) -> None:
         "Show the widget, with room for a copy of its answer below."

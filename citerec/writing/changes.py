@@ -95,14 +95,20 @@ def _encoded(file: Any, edits: Iterable[Edit]) -> bytes:
 # %% ../../nbs/76_changes.ipynb #c017
 _LINES = {"+": "rgba(46, 160, 67, 0.2)", "-": "rgba(248, 81, 73, 0.2)", "@": "rgba(128, 128, 128, 0.2)"}
 
+def _heading(line: str) -> str:
+    "A line of a diff that names a place, in the words of a reader; any other line as it is."
+    at = re.match(r"@@ -\d+,\d+ \+(\d+),\d+ @@", line)
+    return f"line {at[1]}" if at else line
+
 def _drawn(diff: str) -> str:
-    "A diff as HTML, escaped."
-    def row(line: str) -> str:
-        named = line.startswith(("+++ ", "--- "))
-        look = "font-weight:600" if named else f"background:{_LINES.get(line[:1], 'none')}"
-        return f'<div style="{look};white-space:pre-wrap;min-height:1.3em">{escape(visible(line))}</div>'
-    rows = "".join(map(row, diff.split("\n")[:-1]))
-    return f'<div class="citerec" style="font-family:monospace;font-size:13px;line-height:1.4">{rows}</div>'
+    "The diff of a file as HTML, escaped."
+    def row(line: str, look: str) -> str:
+        return f'<div style="{look};white-space:pre-wrap;min-height:1.3em">{escape(visible(_heading(line)))}</div>'
+    lines = diff.split("\n")[:-1]
+    named = "".join(row(line.removeprefix("+++ b/"), "font-weight:600") for line in lines[1:2])
+    rows = "".join(row(line, f"background:{_LINES.get(line[:1], 'none')}") for line in lines[2:])
+    return f'<div class="citerec" style="font-family:monospace;font-size:13px;line-height:1.4">{named}{rows}</div>'
+
 
 # %% ../../nbs/76_changes.ipynb #c020
 @dataclass(frozen=True)
@@ -252,15 +258,19 @@ class Change:
         "The folder of the draft."
         return (self.draft or self.files[-1].path).parent
 
+    def _diffs(self) -> list[str]:
+        "The diff of each file, in the order of the files."
+        touched = [(file, edits) for file in self.files if (edits := self._of(file))]
+        return [_diff(_relative(f.path.absolute(), self.home.absolute()), f.text if f.sha256 else None,
+                      edited(f.text, edits)) for f, edits in touched]
+
     def diff(self) -> str:  # "" where nothing changes
         "What changes, as a unified diff."
-        touched = [(file, edits) for file in self.files if (edits := self._of(file))]
-        return "".join(_diff(_relative(f.path.absolute(), self.home.absolute()), f.text if f.sha256 else None,
-                             edited(f.text, edits)) for f, edits in touched)
+        return "".join(self._diffs())
 
     def __str__(self) -> str: return visible(self.diff()).rstrip("\n") or "nothing changes"
     __repr__ = __str__
-    def _repr_html_(self) -> str: return _drawn(self.diff() or "nothing changes\n")
+    def _repr_html_(self) -> str: return "".join(map(_drawn, self._diffs()[::-1])) or "<p>Nothing changes.</p>"
 
     def apply(self) -> tuple[Path, ...]:  # the files that were written
         "Write the change, or nothing at all. Raises `InputError` if a file has changed since it was read."

@@ -73,7 +73,7 @@ def _row(remark: Remark) -> str:
     before, after = (escape(one_line(text)) for text in remark.change or ("", ""))
     change = f"<br><del>{before}</del> <ins>{after}</ins>" if remark.change else ""
     fix = f'<br><span style="opacity:.75">{escape(one_line(remark.fix))}</span>' if remark.fix else ""
-    edge = f"border-left:4px solid {_COLOURS[remark.severity]};overflow-wrap:anywhere"
+    edge = f"border-left:4px solid {_COLOURS[remark.severity]};overflow-wrap:anywhere;min-width:6.5em"
     return (f'<tr><td style="{_CELL};{edge}">{escape(_place(remark))}</td>'
             f'<td style="{_CELL};white-space:nowrap">{remark.severity}<br>'
             f'<span style="opacity:.75">{escape(one_line(remark.code))}</span></td>'
