@@ -403,6 +403,7 @@ STYLE = """<style>
 .citerec p { margin: 0 0 .2rem; line-height: 1.5; }
 .citerec a, .citerec a:hover { color: var(--jp-content-link-color, #1565c0); text-decoration: underline;
   text-underline-offset: .15em; }
+.citerec a[href^="#"] { white-space: nowrap; }
 .citerec a:focus-visible, .citerec summary:focus-visible {
   outline: 2px solid currentColor; outline-offset: 2px; border-radius: 3px; }
 .citerec-card { background: color-mix(in srgb, currentColor 3%, transparent); }
@@ -456,6 +457,7 @@ APP_STYLE = """<style>
   background: var(--jp-brand-color1, #1976d2); }
 .citerec-app .citerec-error { margin: 0; padding: .5rem .8rem; border-left: 4px solid #c62828; border-radius: 3px;
   background: color-mix(in srgb, #c62828 10%, transparent); font-size: 14px; }
+.citerec-app th { padding-right: 1rem; }
 .citerec-app summary { cursor: pointer; width: fit-content; }
 .citerec-app summary:focus-visible, .citerec-app pre:focus-visible {
   outline: 2px solid currentColor; outline-offset: 2px; }

@@ -123,8 +123,10 @@ function kept(root) {
   const note = (event) => { last = event.type === "focusin" && root.contains(event.target) ? event.target : null; };
   const back = () => {
     const now = document.activeElement;
-    if (!last || (now && now !== document.body && !now.disabled)) return;
-    const next = there(last) ? last : [...root.querySelectorAll("button.mod-primary")].find(there);
+    if (!last || (now && now !== document.body && !now.disabled && there(now))) return;
+    const like = (node) => there(node) && node.title === last.title && node.textContent === last.textContent;
+    const found = (selector, fits) => [...root.querySelectorAll(selector)].find(fits);
+    const next = there(last) ? last : found(last.tagName, like) ?? found("button.mod-primary", there);
     if (next && !next.disabled) next.focus({ preventScroll: true });
   };
   const plain = () => {  // "Add PDFs (0)" counts the files that were chosen last, which reads as if there were none

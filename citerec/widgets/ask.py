@@ -114,8 +114,8 @@ class _Fields:
                                          tooltip="Add PDFs to your own", layout={"width": "auto"})
         self.papers, self.earlier = widgets.VBox(), widgets.Dropdown(layout={"width": "auto"})
         stars = [("no rating", 0), *((n * "★", n) for n in range(1, 6))]
-        self.rating = widgets.ToggleButtons(options=stars, description="Rate it", layout={"display": "none"},
-                                            style={"button_width": "auto", "description_width": "auto"})
+        self.rating = widgets.ToggleButtons(options=stars, style={"button_width": "auto"},
+                                            layout={"display": "none"})
         self.source.observe(self._fit, "value")
         on_enter(self.text, ask)
 

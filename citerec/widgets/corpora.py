@@ -124,7 +124,7 @@ class _Choosing(View):
 
     def _use(self, folder: str | None) -> None:
         self.show(draw(words_html("opening the corpus …")))
-        self.show(recommender_of(folder).corpus._repr_html_())
+        self.show(draw(recommender_of(folder).corpus._repr_html_()))
         self.folder = folder
         self._list()
         self._chosen(folder)

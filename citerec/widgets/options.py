@@ -149,10 +149,12 @@ def _told(recent: Recent) -> str:
     "A recent text on one line, with its options."
     said = said_of(recent.options)
     options = f" ({shortened(said, 36)})" if said else ""
-    text, best = shortened(recent.text, 44), shortened(recent.best, 32)
+    text, best = shortened(recent.text, 44), shortened(recent.best, 30)
     return f"{recent.at.astimezone():%Y-%m-%d %H:%M}  {text}{options} → {best}"
 
 # %% ../../nbs/91d_options.ipynb #p11h
+_FORGOTTEN = "This list is forgotten when the app is closed. Tick the box to find it here on another day."
+
 class History(widgets.VBox):
     "The texts that were asked last."
     def __init__(self,
@@ -164,22 +166,28 @@ class History(widgets.VBox):
                                           icon="history", layout={"width": "8rem"})
         self.shown.observe(lambda _: self.refresh(), "value")
         self.list = widgets.Select(rows=6, layout={"width": "auto"})
-        self.empty = widgets.HTML(words_html("No text was asked since the app was started. Texts of earlier days are "
-                                             "here only if Keep the list on this machine was ticked."))
-        self.keep = widgets.Checkbox(texts.kept, description="Keep the list on this machine", indent=False)
-        self.keep.observe(lambda change: texts.keep(change.new), "value")
+        self.told = widgets.HTML()
+        self.keep = widgets.Checkbox(texts.kept, description="Keep the list on this machine", indent=False,
+                                     layout={"width": "auto"})
+        self.keep.observe(self._keep, "value")
         row = widgets.HBox([button_of("Ask again", "Ask the chosen text again", self._again),
                             button_of("Forget all", "Empty this list", self._clear), self.keep],
                            layout={"flex_flow": "row wrap", "align_items": "center"})
-        super().__init__([self.empty, self.list, row], layout={"display": "none"})
+        super().__init__([self.told, self.list, row], layout={"display": "none"})
 
     def refresh(self) -> None:
         "Read the list where it is shown."
         if self.shown.value:
             self.list.options = [(_told(recent), recent) for recent in self.texts.newest()]
             self.list.index = 0 if self.list.options else None
-            self.empty.layout.display, self.list.layout.display = ("none", "") if self.list.options else ("", "none")
+            self.list.layout.display = "" if self.list.options else "none"
+            none = "" if self.list.options else "No text was asked since the app was started."
+            self.told.value = words_html(f"{none} {'' if self.texts.kept else _FORGOTTEN}".strip())
         self.layout.display = "" if self.shown.value else "none"
+
+    def _keep(self, change: Any) -> None:
+        self.texts.keep(change.new)
+        self.refresh()
 
     def _again(self) -> None:
         if self.list.value is not None: self.again(self.list.value)

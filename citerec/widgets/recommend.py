@@ -84,7 +84,7 @@ def _marked(sentence: str, span: str, papers: int, pressed: bool) -> str:
             f'data-group="sentence" data-span="{span}">{escape(visible(sentence))}'
             f'<sup>{papers}</sup></span>')
 
-_HINT = "Click a sentence to see the papers for it alone, and again to see all. The numbers count them."
+_HINT = "Click a sentence to see its papers alone, and once more to see all. Its number says how many it has."
 
 def sentences_html(state: PipelineState,  # of a finished run
                    chosen: str = "",  # "start-end" of the sentence whose papers are shown

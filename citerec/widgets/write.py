@@ -86,8 +86,8 @@ _HELP = draw("<p>Write the path of a draft in LaTeX, Markdown or plain text, or 
              + "".join(f"<li><b>{label}</b>: {what}</li>" for label, what in _REPORTS.values()) + "</ul>")
 
 # %% ../../nbs/94_write.ipynb #w004t
-_HELPS = {"slot": f"{_REPORTS['fill'][0]} shows papers for it.",
-          "gap": f"{_REPORTS['fill'][0]} shows papers for it. Leave it where the claim is your own."}  # kind of remark
+_HELPS = {"slot": f"“{_REPORTS['fill'][0]}” shows papers for it.",
+          "gap": f"“{_REPORTS['fill'][0]}” shows papers for it. Your own claim needs none."}  # kind of remark
 
 def missing_of(draft: "Draft") -> "Report":
     "What is missing in a draft, in the words of the app."
