@@ -113,6 +113,12 @@ def test_main_path_by_keyboard(tmp_path, own_data):
         expect(first.get_by_text("Near in meaning")).to_be_visible()
         picture(page, "card")
 
+        page.get_by_role("button", name="Votes (1)", exact=True).focus()
+        page.keyboard.press("Enter")
+        link = page.get_by_role("link", name="Save as queries.jsonl").get_attribute("href")
+        assert json.loads(base64.b64decode(link.partition(",")[2]))["text"] == TEXT
+        page.keyboard.press("Enter")
+
         first.get_by_role("checkbox").focus()
         for key in ("Space", "ArrowDown", "Space", "Tab", "Enter"):  # this card and the next, then "Export selected"
             page.keyboard.press(key)
@@ -151,7 +157,7 @@ def test_main_path_by_keyboard(tmp_path, own_data):
         page.get_by_role("button", name="History").focus()
         page.keyboard.press("Enter")
         expect(page.locator("option", has_text="Recurrent networks")).to_have_count(2)
-        expect(page.locator("option", has_text="(exclude ")).to_have_count(1)
+        expect(page.locator("option", has_text="(without ")).to_have_count(1)
         page.get_by_role("button", name="Ask again").focus()
         page.keyboard.press("Enter")
         expect(page.get_by_role("button", name="Recommend", exact=True)).to_be_enabled(timeout=60 * SECOND)

@@ -107,11 +107,12 @@ class _Choosing(View):
         self.add_class("citerec-view")
 
     def _list(self) -> None:
-        "List the corpora at hand; the chosen one is among them."
+        "List the corpora at hand in an order that stays, so that the arrow keys reach each of them."
         there = corpora_at_hand(self.folder)
+        ordered = sorted(there, key=lambda one: (one.folder != "sample", one.folder))
         self.corpora.unobserve(self._pick, "value")  # new options change the value for a moment
-        self.corpora.options = [(one_line(str(one)), one.folder) for one in there]
-        self.corpora.value = there[0].folder
+        self.corpora.options = [(one_line(str(one)), one.folder) for one in ordered]
+        self.corpora.value = there[0].folder  # the one in use
         self.corpora.observe(self._pick, "value")
 
     def _pick(self, change: Any) -> None: self.choose(change["new"])
