@@ -406,7 +406,9 @@ STYLE = """<style>
 .citerec a[href^="#"] { white-space: nowrap; }
 .citerec a:focus-visible, .citerec summary:focus-visible {
   outline: 2px solid currentColor; outline-offset: 2px; border-radius: 3px; }
-.citerec-card { background: color-mix(in srgb, currentColor 3%, transparent); }
+.citerec-card { background: color-mix(in srgb, currentColor 3%, transparent); container-type: inline-size; }
+.citerec .citerec-graph { max-width: calc(100% - 1.1em); }
+@container (max-width: 24rem) { .citerec .citerec-graph { display: none; } }
 .citerec .citerec-title { font-size: 1.12em; margin-bottom: .1rem; padding-left: 1.9em; text-indent: -1.9em; }
 .citerec-rank { display: inline-block; min-width: 1.6em; text-indent: 0; opacity: .75;
   font-variant-numeric: tabular-nums; }
@@ -457,6 +459,7 @@ APP_STYLE = """<style>
   background: var(--jp-brand-color1, #1976d2); }
 .citerec-app .citerec-error { margin: 0; padding: .5rem .8rem; border-left: 4px solid #c62828; border-radius: 3px;
   background: color-mix(in srgb, #c62828 10%, transparent); font-size: 14px; }
+.citerec-app p { margin: .25rem 0; }
 .citerec-app th { padding-right: 1rem; }
 .citerec-app summary { cursor: pointer; width: fit-content; }
 .citerec-app summary:focus-visible, .citerec-app pre:focus-visible {

@@ -57,7 +57,7 @@ def opened_app(tmp_path: Path, width: int = 1280):
         page.locator(".jp-Notebook").wait_for(timeout=120 * SECOND)
         run_all_cells(page)
         page.get_by_role("button", name="Recommend", exact=True).wait_for(timeout=120 * SECOND)
-        expect(page.locator(".citerec-ready")).to_have_count(3, timeout=60 * SECOND)
+        expect(page.locator(".citerec-ready")).to_have_count(5, timeout=60 * SECOND)
         try:
             yield page, copy / "app.ipynb", outside
         finally:

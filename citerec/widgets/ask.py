@@ -121,8 +121,9 @@ class _Fields:
 
     def all(self) -> list[widgets.Widget]:
         "The fields, from top to bottom."
-        row = widgets.HBox([self.button, self.halt, self.upload], layout={"flex_flow": "row wrap"})
-        return [self.text, self.source, row, self.papers, self.earlier]
+        row = widgets.HBox([self.button, self.halt, self.source, self.upload],
+                           layout={"flex_flow": "row wrap", "align_items": "center"})
+        return [self.text, row, self.papers, self.earlier]
 
     def _fit(self, _: Any = None) -> None:
         "Show the library where it is asked."

@@ -67,7 +67,14 @@ STOPPING = draw('<p role="status">Stopping, when the step at work is done …</p
 STOPPED = draw('<p role="status">Stopped. Press the button to start again.</p>')
 
 # %% ../../nbs/91_parts.ipynb #w012
-LIVE = '<span class="citerec-live"></span>'  # only a living widget has it
+_NARROW = """<style>@media (max-width: 600px) {
+.citerec-view .widget-inline-hbox[style*="32rem"] { flex-wrap: wrap; height: auto; }
+.citerec-view .widget-inline-hbox[style*="32rem"]:not(.widget-checkbox) > .widget-label {
+  width: 100% !important; text-align: left; }
+.citerec-view .widget-inline-hbox[style*="32rem"] > select { min-height: 28px; }
+.citerec-view .jupyter-button { white-space: normal; height: auto; min-height: 28px; line-height: 1.4; }
+}</style>"""  # labels stand above their fields, and long buttons have several lines
+LIVE = f'{_NARROW}<span class="citerec-live"></span>'  # only a living widget has it
 _HIDDEN = """<style>
 .jp-OutputArea:has(.citerec-live) .citerec-copy, .cell_container:has(.citerec-live) .citerec-copy { display: none; }
 .jp-OutputArea:has(.citerec-copy blockquote):not(:has(.citerec-live)) .jp-OutputArea-child:has(> .jupyter-widgets) {

@@ -69,8 +69,8 @@ def filled_html(filled: "list[Filled]") -> str:
     "The places of a draft, each with its recommended papers."
     def place(at: int, one: "Filled") -> str:
         cards = "".join(card(r, acts=_cite_here(f"{at} {r.paper_id}")) for r in one.recommendations)
-        said = f"<p>{escape(one_line(one.sentence.text))}</p>"
-        return f"<h4>Line {one.line}</h4>{said}{cards or '<p>Nothing in this corpus fits.</p>'}"
+        said = f'<h4 style="margin:.8rem 0 .2rem">Line {one.line}</h4><p>{escape(one_line(one.sentence.text))}</p>'
+        return said + (cards or "<p>Nothing in this corpus fits.</p>")
     places = "".join(place(at, one) for at, one in enumerate(filled))
     shown = places or "<p>No citation is missing.</p>"
     return f'<div class="citerec">{STYLE}<div data-slot="{_DONE}"></div>{shown}</div>'
