@@ -603,7 +603,6 @@ def _fill(args: argparse.Namespace) -> int:
     for line in draft.left_open(found, args.min_confidence): print_remark(line)
     return 1 if left else 0
 
-
 # %% ../nbs/99_cli.ipynb #d06c
 def _cite(args: argparse.Namespace) -> int:
     "Write one citation."

@@ -42,7 +42,6 @@ from ..sources.records import of_kind
 from ..sources.source import Source
 from ..workers import are_here, each_part
 
-
 # %% ../../nbs/40_building.ipynb #c005
 _T = TypeVar("_T")
 _BATCH = 2000  # records in one transaction
@@ -172,7 +171,6 @@ def _each_made(work: _Work, parts: Sequence[str]) -> Iterator[str]:
         PARTS[part](work)
         yield part
 
-
 # %% ../../nbs/40_building.ipynb #a020
 def sums_of(part: str, kept: Checksums) -> Checksums:
     "The checksums of one part: of a file, or of the files of a folder."
@@ -212,7 +210,6 @@ def make_parts(store: Store, folder: Path, embedder: Embedder, progress: bool, r
         kept = {name: s for name, s in kept.items() if name not in sums_of(part, kept)} | sums
         done(part, sums)
     return kept
-
 
 # %% ../../nbs/40_building.ipynb #a028
 def clear(folder: Path,  # of a corpus that is to be made again, or is no longer needed

@@ -63,7 +63,6 @@ class ClusterEmbedder(Embedder):
                 bar.update(len(rows))
         return out
 
-
 # %% ../../nbs/33a_cluster.ipynb #k012
 @contextlib.contextmanager
 def embedding_on(engine: str | None,  # "dask", or the address of a scheduler: tcp://host:8786; None: this process

@@ -64,7 +64,6 @@ def _write_places(folder: Path, contexts: Sequence[tuple[str, str, int, str]], s
                  cited=np.array([c[2] for c in contexts], dtype=np.int32), documents=_packed(number),
                  ids=_packed(c[0] for c in contexts))
 
-
 # %% ../../nbs/39_contexts.ipynb #c006d
 def _pooled(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: int, best: bool) -> np.ndarray:
     "Values of the papers in `rows`, whose sentences begin at `starts`; 0 for all other papers."

@@ -248,7 +248,6 @@ def _write_codes(folder: Path, papers: int) -> None:
         write_atomically(folder / _UNITS, lambda f: np.save(f, units))
     write_atomically(folder / _CODES, write)
 
-
 # %% ../../nbs/33_embedding.ipynb #c023g4
 _AGAIN = 1000  # leading vectors of each query whose cosines are computed with the query as it is
 _ROWS = 8192  # vectors that are computed at a time
@@ -309,7 +308,6 @@ def _whole_numbers(codes: np.ndarray, queries: np.ndarray) -> np.ndarray:
     left, right = torch.from_numpy(np.ascontiguousarray(codes)), torch.from_numpy(queries.T)
     if hasattr(torch, "_int_mm"): return torch._int_mm(left, right).numpy()
     return (left.float() @ right.float()).numpy()
-
 
 # %% ../../nbs/33_embedding.ipynb #c023h
 def write_vectors(folder: Path,  # the corpus' folder `vectors/`

@@ -105,4 +105,3 @@ def push(matrix: sparse.csr_matrix,  # shape (papers, papers): `references`, `ci
     out, (few, place) = np.zeros(papers, dtype=np.float32), np.unique(linked, return_inverse=True)
     out[few] = np.bincount(place, values, minlength=len(few))
     return out
-

@@ -95,7 +95,6 @@ def _write_in_blocks(index: Any, part: Path, flat: np.ndarray, starts: np.ndarra
         data[at], indices[at] = weights[words] * times / (short[rows] + times), rows
         free += here
 
-
 # %% ../../nbs/36_lexical.ipynb #c008
 K1, B = 1.2, 0.75  # the customary values (Robertson and Zaragoza, 2009)
 
@@ -121,7 +120,6 @@ def _write_index(part: Path, flat: np.ndarray, starts: np.ndarray, numbers: dict
         index.index(Tokenized(documents or [[0]], numbers or {"": 0}), show_progress=False)  # adds "" to the numbers
         index.save(part)
     write_atomically(part / "frequencies.json", lambda f: f.write(json.dumps(kept).encode()))
-
 
 # %% ../../nbs/36_lexical.ipynb #c008c
 def _idf(papers: int, containing: int) -> float: return math.log1p((papers - containing + .5) / (containing + .5))
@@ -204,7 +202,6 @@ def title_name(title: str,
                ) -> str:  # "" where there is none
     "The name that a title begins with, as in \"BERT: Pre-training of …\"."
     return title.split(":")[0] if ":" in title[:_NAME] else ""
-
 
 # %% ../../nbs/36_lexical.ipynb #c018
 _TITLE_B = .3  # how much the score of a long title is reduced; titles differ less in length than texts

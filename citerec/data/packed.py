@@ -108,7 +108,6 @@ def write_arrays(path: Path,  # an .npz file
                     np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
     write_atomically(path, write)
 
-
 # %% ../../nbs/29a_packed.ipynb #p014
 def _mapped(path: Path, start: int) -> np.ndarray:
     "The array whose entry in the archive begins at a byte."
@@ -155,4 +154,3 @@ def pool_free_memory() -> bool:  # whether the C library of this system can do t
     "Let all threads of this process take memory from one pool."
     with suppress(AttributeError, OSError, TypeError): return bool(ctypes.CDLL(None).mallopt(_ARENAS, 1))
     return False
-

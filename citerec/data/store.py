@@ -373,7 +373,6 @@ class _KeptColumns(_Papers):
         rows = self._rows("SELECT value FROM columns WHERE name = ?", (name,))
         return rows[0][0] if rows else None
 
-
 # %% ../../nbs/30_store.ipynb #c007m
 _ALL_AUTHORS = "SELECT authors FROM papers ORDER BY row"
 class _Columns(_KeptColumns):
@@ -539,7 +538,6 @@ class RowsById(Mapping[str, int]):
 
     def __len__(self) -> int: return len(self.ids)
     def __iter__(self) -> Iterator[str]: return iter(self.ids)
-
 
 # %% ../../nbs/30_store.ipynb #c007x1
 class _Keyed(_Batches):

@@ -181,7 +181,6 @@ def top_k(scores: np.ndarray,  # shape (papers,)
         rows = rows[scores[rows] >= threshold]
     return rows[np.argsort(-scores[rows], kind="stable")][:k]
 
-
 # %% ../../nbs/34_vectors.ipynb #c008g
 def cosines(vectors: np.ndarray | ByteVectors,  # shape (n, dim), rows of length 1
             query: np.ndarray,  # float32, shape (dim,) or (dim, queries), length 1

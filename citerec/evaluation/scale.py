@@ -26,7 +26,6 @@ from ..sources.source import Source
 from ..text import sentences
 from ..workers import each_part, workers_of
 
-
 # %% ../../nbs/86a_scale.ipynb #s005
 _NEAR = 8  # papers nearest to a first parent, among which its second parents are
 _AT_ONCE = 1000  # papers that are compared with all others at a time
@@ -184,7 +183,6 @@ class KnownVectors(Embedder):
         for (start, rows), found in each_part(partial(_read, self.path), tasks, self.workers):
             out[start : start + len(rows)] = found
         return out
-
 
 # %% ../../nbs/86a_scale.ipynb #s013
 _WRITTEN = 10_000  # vectors that are made at a time

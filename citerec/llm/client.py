@@ -304,7 +304,6 @@ class _GivenOut:
             self.give(part)
             self.given = ready
 
-
 # %% ../../nbs/52_client.ipynb #c022q
 _CHARS_PER_TOKEN = 20  # an answer with more characters per token is cut off; ordinary text has four
 
@@ -589,7 +588,6 @@ class _Asks(_Session):
         self._ledger.record(call)
         return Completion(None if error else value, error, call)
 
-
 # %% ../../nbs/52_client.ipynb #c021a1
 class LLM(_Asks):
     "Asks a language model, within time and budget. One object is one session."
@@ -640,7 +638,6 @@ class LLM(_Asks):
             yield asked.result()
         except TimeoutError: yield _failed([prompt], _late(seconds), seconds, cost=None)[0]
         finally: asked.cancel()
-
 
 # %% ../../nbs/52_client.ipynb #c021B
 def make_llm(settings: Settings,

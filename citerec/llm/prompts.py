@@ -94,7 +94,6 @@ two; no sentence is without one. Where you speak of a paper you may give its tit
 brackets. Copy names and numbers as the passages have them. Begin with the answer itself; then say how the passages \
 agree or differ. Where they do not answer the question, or only in part, say so: The passages do not answer this."""
 
-
 # %% ../../nbs/53_prompts.ipynb #p010f
 _FILTERS = """\
 You read a query to a search for scientific papers, and tell its topic from its limits. Today is {today}. Answer as \
@@ -120,7 +119,6 @@ You read a passage of a scientific text in which [CITATION] marks a place where 
 list of candidate papers. Choose the one candidate that the authors most likely cite at that place. Read what stands \
 right beside the mark first: it says what the paper is cited for. Then compare title and abstract of each candidate \
 with it. Choose exactly one candidate of the list, and copy its title letter by letter."""
-
 
 # %% ../../nbs/53_prompts.ipynb #p011
 PROMPTS: dict[str, Instructions] = {p.name: p for p in (

@@ -258,7 +258,6 @@ def _borrowed(entry: LibraryEntry) -> bool:
     strangers = exchanged(ours, theirs)[0] or added_first(ours, theirs)
     return bool(strangers) and not nearly_equal(entry.title, entry.record.title)
 
-
 # %% ../../nbs/75_audit.ipynb #c021
 _WHOLES = frozenset("""proceedings mvproceedings book mvbook collection mvcollection inbook incollection
 periodical""".split())  # types whose parts and editions share titles and identifiers
@@ -529,7 +528,6 @@ def _all_but_equal(a: str, b: str) -> bool:
     ours, theirs = title_key(a), title_key(b)
     if ours.split()[:1] != theirs.split()[:1]: return False
     return SequenceMatcher(None, ours, theirs, autojunk=False).ratio() >= _EQUAL
-
 
 # %% ../../nbs/75_audit.ipynb #c032
 def _asked(case: Case, entry: LibraryEntry) -> tuple[Paper | None, str]:

@@ -138,7 +138,6 @@ def _only(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[s
     mine, listed, cut = _lists(ours, theirs)  # authors are named in order, so the first of ours have to be there
     return _left(mine[: len(listed)] if cut else mine, listed), _left(listed[: len(mine)] if cut else listed, mine)
 
-
 # %% ../../nbs/74_comparing.ipynb #c015t
 def _same_given(ours: Sequence[str], theirs: Sequence[str]) -> bool:
     return {_given(n) for n in ours} == {_given(n) for n in theirs} - {""}
@@ -149,7 +148,6 @@ def exchanged(ours: Sequence[str],  # authors of an entry
     "Authors whom the record replaces by others; the same given name with a new surname is no fault."
     mine, other = _only(ours, theirs)
     return (mine, other) if mine and other and not _same_given(mine, other) else ([], [])
-
 
 # %% ../../nbs/74_comparing.ipynb #c016b
 def added_first(ours: Sequence[str],  # authors of an entry
@@ -166,7 +164,6 @@ def other_surname(ours: Sequence[str],  # authors of an entry
     mine, other = _only(ours, theirs)
     kept = {surname(n).casefold() for n in mine} & {surname(n).casefold() for n in other}  # one such as Le
     return (mine, other) if mine and other and _same_given(mine, other) and not kept else ([], [])
-
 
 # %% ../../nbs/74_comparing.ipynb #c018
 CONFERENCES = {
@@ -323,7 +320,6 @@ def _authors_differ(ours: Paper, theirs: Paper) -> str:  # "" where they do not
     here, there = other_surname(ours.authors, theirs.authors)
     return f"the record has {_listed(there)} for {_listed(here)}; a name may have changed" if here else ""
 
-
 # %% ../../nbs/74_comparing.ipynb #c028t
 def differences(ours: Paper,
                 theirs: Paper,  # the record of the same paper
@@ -343,4 +339,3 @@ def differences(ours: Paper,
         words = f"it appeared at {theirs.venue}, not at {ours.venue}"
         found.append(Difference("venue", ours.venue or "", theirs.venue or "", words))
     return found
-

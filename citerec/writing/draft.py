@@ -432,7 +432,6 @@ class _Citing(_Advising):
             raise InputError(f"Neither the bibliography nor the corpus has {name!r}.", "Name a key, an id or a title.")
         return self.rec.corpus.papers(ids[:1])[0]
 
-
 # %% ../../nbs/79_draft.ipynb #d21x
 class _Writing(_Citing):
     "What writes all citations at once, says what is left, and takes it back."

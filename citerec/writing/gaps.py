@@ -560,7 +560,6 @@ def with_name(probability: float,  # by the words of a sentence
     odds = np.log(max(probability, _FAINT) / max(1 - probability, _FAINT))
     return max(_NAMED_LEAST, float(1 / (1 + np.exp(-(_NAMED * odds + _NAMED_SHIFT)))))
 
-
 # %% ../../nbs/73_gaps.ipynb #g094x
 _FEW_WORDS = 6  # a shorter sentence is taken to be in the language of the draft
 _AUTHORS = re.compile(r"\bet\.? al\b|\(\D{0,60}\b(?:19|20)\d\d[a-z]?\)")
@@ -571,7 +570,6 @@ def not_english(found: Sequence[Place],
     main = language_of(" ".join(place.text for place in found))
     own = [language_of(p.text) if len(p.text.split()) >= _FEW_WORDS else main for p in found]
     return [(language or main) not in ("", "en") for language in own]
-
 
 # %% ../../nbs/73_gaps.ipynb #g095
 def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
@@ -596,4 +594,3 @@ def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
             reason = f"{NAMES_A_WORK} {named[row]}" if row in named else strongest_reason(found[row], new[row])
             gaps.append(Gap(row, float(probability), reason))
     return gaps
-
