@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STOPPING', 'STOPPED', 'LIVE', 'draw', 'seconds_text', 'words_html', 'line_html', 'error_html', 'sentence_of',
-           'Copies', 'View', 'recommender_of', 'reopen', 'folder_of', 'button_of', 'on_enter']
+           'Copies', 'View', 'recommender_of', 'reopen', 'folder_of', 'soon', 'Button', 'button_of', 'on_enter']
 
 # %% ../../nbs/91_parts.ipynb #w003
 import asyncio
@@ -169,21 +169,30 @@ def folder_of(written: str | Path | None,
     return named if named == "sample" else str(Path(named).expanduser().resolve()) if named else None
 
 # %% ../../nbs/91_parts.ipynb #w018y
-def button_of(label: str, hint: str, do: Callable[[], Any], style: str = "") -> widgets.Button:
+_SOON = .05  # seconds after a press in which what was written last has arrived
+
+def soon(do: Callable[[], Any]) -> None:
+    "Do something when the values that the browser has sent are here."
+    try: asyncio.get_running_loop().call_later(_SOON, do)
+    except RuntimeError: do()  # no kernel
+
+class Button(widgets.Button):
+    "A button whose press in the browser does not overtake a value that was sent before it."
+    def _handle_button_msg(self, _: Any, content: dict[str, Any], __: Any) -> None:
+        if content.get("event") == "click": soon(self.click)
+
+def button_of(label: str, hint: str, do: Callable[[], Any], style: str = "") -> Button:
     "A button that does something."
     layout = {"width": "auto", "align_self": "flex-start"}
-    made = widgets.Button(description=label, tooltip=hint, button_style=style, layout=layout)
+    made = Button(description=label, tooltip=hint, button_style=style, layout=layout)
     made.on_click(lambda _: do())
     return made
 
 # %% ../../nbs/91_parts.ipynb #w018yyy
-_SOON = .05  # seconds after Enter in which the browser has sent what was written last
-
 def on_enter(field: widgets.Text, do: Callable[[], Any]) -> None:
     "Do something when Enter is pressed in a field."
     field.continuous_update = False  # what was written is sent as a whole, right after Enter
     def entered(_: Any, content: dict[str, Any], __: Any) -> None:
-        if content.get("event") != "submit": return
-        try: asyncio.get_running_loop().call_later(_SOON, do)
-        except RuntimeError: do()  # no kernel
+        if content.get("event") == "submit": soon(do)
     field.on_msg(entered)
+

@@ -22,7 +22,7 @@ from ..llm.quoting import visible
 from ..schema import PipelineState, Recommendation
 from .actions import COPY_BUTTONS, Actions, Told, act_box, act_button
 from .options import Fields, History, Options, cited_ids, limits_of, names_in, opened, said_of
-from .parts import STOPPED, STOPPING, View, button_of, draw, error_html, on_enter
+from .parts import STOPPED, STOPPING, Button, View, button_of, draw, error_html, on_enter
 from .run_details import NEXT, details_html, progress_html
 from .shelf import Export, Shelf
 
@@ -47,15 +47,15 @@ def _text_field() -> widgets.Textarea:
 # %% ../../nbs/92_recommend.ipynb #e12y
 def _examples(field: widgets.Textarea) -> widgets.HBox:
     "Buttons that put an example into a field."
-    def button(label: str, text: str) -> widgets.Button:
-        made = widgets.Button(description=label, tooltip="Put this example in", layout={"width": "auto"})
+    def button(label: str, text: str) -> Button:
+        made = Button(description=label, tooltip="Put this example in", layout={"width": "auto"})
         made.on_click(lambda _: setattr(field, "value", text))
         return made
     label = widgets.Label("Examples:")
     return widgets.HBox([label, *(button(*one) for one in _EXAMPLES.items())], layout={"flex_flow": "row wrap"})
 
-def _button() -> widgets.Button:
-    return widgets.Button(description="Recommend", button_style="primary",
+def _button() -> Button:
+    return Button(description="Recommend", button_style="primary",
                           tooltip="Recommend papers to cite for this text")
 
 # %% ../../nbs/92_recommend.ipynb #p01

@@ -49,8 +49,8 @@ def openalex_topics(words: str,  # part of a name
         with connect(load_settings(), None, tries=1, timeout=_WAIT, deadline=_WAIT) as service:
             found = known | OpenAlex(service).topics(words=words)
     except ServiceError:
-        told = f"OpenAlex does not answer. Of the {len(TOPICS)} topics that citerec knows, {len(known) or 'none'} fit."
-        return known, f"{told} Ids of others can be written: openalex.org/topics lists them."
+        told = f"OpenAlex does not answer, so only the {len(TOPICS)} topics that citerec knows were searched."
+        return known, f"{told} The ids of others are listed at openalex.org/topics."
     return found, "" if found else f"OpenAlex has no topic that is named “{words}”."
 
 # %% ../../nbs/91c_topic_finder.ipynb #t011
