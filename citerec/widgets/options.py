@@ -17,7 +17,7 @@ from ..data.votes import Recent, RecentTexts
 from ..errors import InputError
 from ..llm.quoting import shortened
 from ..settings import CROSS_ENCODER, PRESETS
-from .parts import button_of, folder_of, recommender_of, words_html
+from .parts import button_of, draw, folder_of, recommender_of, words_html
 from .topics import TopicFinder, topics_of
 from ..writing.library import Bibliography
 
@@ -182,7 +182,7 @@ class History(widgets.VBox):
             self.list.index = 0 if self.list.options else None
             self.list.layout.display = "" if self.list.options else "none"
             none = "" if self.list.options else "No text was asked since the app was started."
-            self.told.value = words_html(f"{none} {'' if self.texts.kept else _FORGOTTEN}".strip())
+            self.told.value = draw(words_html(f"{none} {'' if self.texts.kept else _FORGOTTEN}".strip()))
         self.layout.display = "" if self.shown.value else "none"
 
     def _keep(self, change: Any) -> None:
