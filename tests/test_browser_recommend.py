@@ -122,6 +122,7 @@ def test_main_path_by_keyboard(tmp_path, own_data):
         first.get_by_role("checkbox").focus()
         for key in ("Space", "ArrowDown", "Space", "Tab", "Enter"):  # this card and the next, then "Export selected"
             page.keyboard.press(key)
+        expect(page.get_by_label("Export as")).to_be_focused(timeout=30 * SECOND)
         content = page.locator(".citerec-export textarea")
         expect(content).to_have_value(re.compile(r"@[\s\S]*@"))
         assert len(bibtexparser.parse_string(content.input_value()).entries) == 2
