@@ -100,6 +100,7 @@ def main() -> int:
     if median(sizes) > MEDIAN: faults.append(f"exported cells have {median(sizes):g} lines in the median")
     if max(sizes) > LONGEST: faults.append(f"an exported cell has {max(sizes)} lines")
     if long > SHARE_LONG: faults.append(f"{long:.1%} of the exported lines stand in cells over {LONG} lines")
+    faults += [f"{name} {c['id']} ends with an empty line" for name, c in cells if source(c) != source(c).rstrip()]
     shown = [(name, c) for name, c in cells if shows(c) and name != "app"]  # a widget is saved by no notebook
     blank = [(name, c["id"]) for name, c in shown if not c["outputs"]]
     print(f"display cells: {len(shown)}, without a saved output: {len(blank)}")

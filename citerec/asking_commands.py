@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from citerec.asking.library import Library
     from citerec.settings import Settings
 
-
 # %% ../nbs/98_asking_commands.ipynb #s012
 def _search_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec search`."

@@ -103,7 +103,6 @@ def _opened(args: argparse.Namespace) -> "tuple[Recommender, Library]":
     assert recommender.pipeline.graph
     return recommender, Library.open(args.library, recommender.settings, recommender.corpus)
 
-
 # %% ../nbs/97_serve.ipynb #w011
 def _app_of(args: argparse.Namespace, token: str | None) -> Any:
     "What one of several processes answers with."
@@ -129,7 +128,6 @@ def _run_many(args: argparse.Namespace, token: str | None, taken: socket.socket)
     supervisor.run()
     return int(any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes))
 
-
 # %% ../nbs/97_serve.ipynb #w030a
 _Say = Callable[[int, str], None]  # papers, and what more there is to say
 
@@ -154,7 +152,6 @@ def _answer_together(args: argparse.Namespace, token: str | None, taken: socket.
     with load(args.corpus, args.preset, **model_chosen(args)).corpus as corpus: papers = len(corpus)
     say(papers, f"{args.workers} processes")
     return _run_many(args, token, taken)
-
 
 # %% ../nbs/97_serve.ipynb #w031
 def _needs(package: str) -> None:
@@ -182,7 +179,6 @@ def _mcp(args: argparse.Namespace) -> int:
     recommender, library = _opened(args)
     with _faults_logged(), library: make_mcp(recommender, library).run("stdio")
     return 0
-
 
 # %% ../nbs/97_serve.ipynb #w032
 def _count(typed: str) -> int:

@@ -146,7 +146,6 @@ function kept(root) {
 }
 """
 
-
 # %% ../../nbs/91a_actions.ipynb #a008r
 _RENDER = """
 function render({ model, el }) {

@@ -224,7 +224,6 @@ def added_html(report: "AddReport") -> str:  # HTML, escaped
         return f"{file.paper.title} ({pages}) {'is added' if file.outcome == 'added' else 'was there already'}."
     return draw("".join(f"<p>{words_html(said(file))}</p>" for file in report.files))
 
-
 # %% ../../nbs/93_ask.ipynb #w015
 class AskView(_Answering):
     "Ask your own PDFs or a corpus; add and delete papers, rate answers, and open earlier ones."

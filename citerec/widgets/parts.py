@@ -195,4 +195,3 @@ def on_enter(field: widgets.Text, do: Callable[[], Any]) -> None:
     def entered(_: Any, content: dict[str, Any], __: Any) -> None:
         if content.get("event") == "submit": soon(do)
     field.on_msg(entered)
-

@@ -28,7 +28,6 @@ from .shelf import Export, Shelf
 
 if TYPE_CHECKING: from citerec.pipeline import AgentEvent
 
-
 # %% ../../nbs/92_recommend.ipynb #e12
 _EXAMPLES = {  # label of a button -> the text that it inserts
     "A claim": "Residual connections make very deep networks trainable.",

@@ -75,7 +75,6 @@ def filled_html(filled: "list[Filled]") -> str:
     shown = places or "<p>No citation is missing.</p>"
     return f'<div class="citerec">{STYLE}<div data-slot="{_DONE}"></div>{shown}</div>'
 
-
 # %% ../../nbs/94_write.ipynb #w004r
 _REPORTS = {  # method of `Draft` -> label of its button, and what its report says
     "check": ("What is missing", "sentences without a citation, open places, keys without an entry"),
@@ -101,7 +100,6 @@ def missing_of(draft: "Draft") -> "Report":
     return replace(found, remarks=tuple(map(worded, found)))
 
 _QUOTED = 120  # characters of a sentence that are quoted
-
 
 # %% ../../nbs/94_write.ipynb #w004v
 _UNDO = act_button("undo", "Undo", "Bring the old files back")

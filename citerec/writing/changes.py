@@ -109,7 +109,6 @@ def _drawn(diff: str) -> str:
     rows = "".join(row(line, f"background:{_LINES.get(line[:1], 'none')}") for line in lines[2:])
     return f'<div class="citerec" style="font-family:monospace;font-size:13px;line-height:1.4">{named}{rows}</div>'
 
-
 # %% ../../nbs/76_changes.ipynb #c020
 @dataclass(frozen=True)
 class _Write:
