@@ -46,7 +46,7 @@ from citerec.identity import (
     unaccented,
 )
 from ..llm.client import LLM, make_llm
-from ..llm.quoting import one_line
+from ..llm.quoting import counted, one_line
 from ..ranking.cross_encoder import PACKAGED, CrossEncoder, load_cross_encoder, ordered_passages
 from ..running import each_of
 from ..schema import Paper, Passage
@@ -218,9 +218,7 @@ class AddedFile:
 
 _LOOKS = {"added": "added", "known": "was there already", "refused": "cannot be used"}
 
-def _number(n: int, what: str) -> str: return f"{n} {what}{'' if n == 1 else 's'}"
-
-def _sizes(paper: OwnPaper) -> str: return f"{_number(paper.pages, 'page')}, {_number(paper.passages, 'passage')}"
+def _sizes(paper: OwnPaper) -> str: return f"{counted(paper.pages, 'page')}, {counted(paper.passages, 'passage')}"
 
 @dataclass(frozen=True)
 class AddReport:
@@ -522,11 +520,11 @@ class Shown:
         p = self.paper
         known = [", ".join(p.authors), str(p.year or ""), _sizes(p), p.filename,
                  f"doi:{p.doi}" if p.doi else "", f"arXiv:{p.arxiv_id}" if p.arxiv_id else "",
-                 f"in the corpus as {p.corpus_id}" if p.corpus_id else "", f"used in {_number(self.asked, 'answer')}"]
+                 f"in the corpus as {p.corpus_id}" if p.corpus_id else "", f"used in {counted(self.asked, 'answer')}"]
         return " · ".join(filter(None, map(one_line, known)))
 
     def _cells(self) -> list[tuple[str, ...]]:
-        return [(name or "(no name)", f"p. {page}" if page else "", _number(n, "passage"))
+        return [(name or "(no name)", f"p. {page}" if page else "", counted(n, "passage"))
                 for name, page, n in self.sections]
 
     def __str__(self) -> str:
@@ -562,7 +560,7 @@ class _Shelf(_Answering):
 
     def __len__(self) -> int: return len(self.file.papers())
     def __bool__(self) -> bool: return True  # an empty library is not false
-    def __repr__(self) -> str: return f"Library of {_number(len(self), 'paper')} in {self.file.path}\n{self.papers()}"
+    def __repr__(self) -> str: return f"Library of {counted(len(self), 'paper')} in {self.file.path}\n{self.papers()}"
     def _repr_html_(self) -> str: return self.papers()._repr_html_()
 
 # %% ../../nbs/65_library.ipynb #c053b

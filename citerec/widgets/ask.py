@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as widgets
 
 from ..asking.search import LIMIT_WORDS, award_words
-from ..llm.quoting import one_line
+from ..llm.quoting import counted, one_line
 from ..running import background_loop
 from ..schema import ParsedQuery, SearchFilter
 from .actions import COPY_BUTTONS, Actions
@@ -220,7 +220,7 @@ def added_html(report: "AddReport") -> str:  # HTML, escaped
     "What became of PDFs that were to be added, in a sentence each."
     def said(file: Any) -> str:
         if file.paper is None: return f"{file.path.name} cannot be used. {file.note}"
-        pages = f"{file.paper.pages} {'page' if file.paper.pages == 1 else 'pages'}"
+        pages = counted(file.paper.pages, "page")
         return f"{file.paper.title} ({pages}) {'is added' if file.outcome == 'added' else 'was there already'}."
     return draw("".join(f"<p>{words_html(said(file))}</p>" for file in report.files))
 

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['STOPPING', 'STOPPED', 'LIVE', 'draw', 'seconds_text', 'words_html', 'line_html', 'error_html', 'sentence_of',
-           'Copies', 'View', 'recommender_of', 'reopen', 'folder_of', 'soon', 'Button', 'button_of', 'on_enter']
+           'Copies', 'View', 'recommender_of', 'reopen', 'folder_of', 'soon', 'Button', 'button_of', 'on_enter',
+           'names_in']
 
 # %% ../../nbs/91_parts.ipynb #w003
 import asyncio
@@ -195,3 +196,8 @@ def on_enter(field: widgets.Text, do: Callable[[], Any]) -> None:
     def entered(_: Any, content: dict[str, Any], __: Any) -> None:
         if content.get("event") == "submit": soon(do)
     field.on_msg(entered)
+
+# %% ../../nbs/91_parts.ipynb #w018yn
+def names_in(field: widgets.Text) -> list[str] | None:
+    "The names in a field, separated by commas; None if it is empty."
+    return [name.strip() for name in field.value.split(",") if name.strip()] or None

@@ -9,6 +9,7 @@ __all__ = ['Do', 'acts_of', 'sentences_html', 'App', 'app']
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,11 @@ import ipywidgets as widgets
 from ..cards import STYLE, as_html
 from ..data.votes import Recent, RecentTexts, Votes
 from ..errors import CiterecError
-from ..llm.quoting import visible
+from ..llm.quoting import counted, visible
 from ..schema import PipelineState, Recommendation
 from .actions import COPY_BUTTONS, Actions, Told, act_box, act_button
-from .options import Fields, History, Options, cited_ids, limits_of, names_in, opened, said_of
-from .parts import STOPPED, STOPPING, Button, View, button_of, draw, error_html, on_enter
+from .options import Fields, History, Options, cited_ids, limits_of, opened, said_of
+from .parts import STOPPED, STOPPING, Button, View, button_of, draw, error_html, names_in, on_enter
 from .run_details import NEXT, details_html, progress_html
 from .shelf import Export, Shelf
 
@@ -47,15 +48,13 @@ def _text_field() -> widgets.Textarea:
 def _examples(field: widgets.Textarea) -> widgets.HBox:
     "Buttons that put an example into a field."
     def button(label: str, text: str) -> Button:
-        made = Button(description=label, tooltip="Put this example in", layout={"width": "auto"})
-        made.on_click(lambda _: setattr(field, "value", text))
-        return made
+        return button_of(label, "Put this example in", partial(setattr, field, "value", text))
     label = widgets.Label("Examples:")
     return widgets.HBox([label, *(button(*one) for one in _EXAMPLES.items())], layout={"flex_flow": "row wrap"})
 
 def _button() -> Button:
     return Button(description="Recommend", button_style="primary",
-                          tooltip="Recommend papers to cite for this text")
+                  tooltip="Recommend papers to cite for this text")
 
 # %% ../../nbs/92_recommend.ipynb #p01
 _VOTES = [("Fits", "Worth citing for this text", True), ("Does not fit", "Not worth citing for this text", False)]
@@ -77,8 +76,7 @@ def acts_of(r: Recommendation,
 # %% ../../nbs/92_recommend.ipynb #p04
 def _marked(sentence: str, span: str, papers: int, pressed: bool) -> str:
     "A sentence that can be pressed."
-    hint = f"{papers} {'paper' if papers == 1 else 'papers'}"
-    state = f'title="{hint}" aria-pressed="{str(pressed).lower()}"'
+    state = f'title="{counted(papers, "paper")}" aria-pressed="{str(pressed).lower()}"'
     return (f'<span class="citerec-sentence" role="button" tabindex="0" {state} data-act="sentence" '
             f'data-group="sentence" data-span="{span}">{escape(visible(sentence))}'
             f'<sup>{papers}</sup></span>')
@@ -175,10 +173,12 @@ class _Reading(_Screen):
 
     def _voted(self, text: str) -> dict[str, bool]:
         "The votes for a text; none where they cannot be read."
-        try: votes = self.votes()
+        try: return self.votes().on(text)
         except (CiterecError, KeyError): return {}
-        self.shelf.ballot.count(votes)
-        return votes.on(text)
+
+    def _count_votes(self) -> None:
+        "Show how many votes there are, where they can be read."
+        with suppress(CiterecError, KeyError): self.shelf.ballot.count(self.votes())
 
     def choose_sentence(self, told: Told) -> None:
         "Show the papers of a sentence, or all."
@@ -215,7 +215,7 @@ class _Judging(_Reading):
         fits = str(told.get("fits")) == "1" if told.get("pressed") else None
         try: self.votes().set(self.state.user_text, str(told["paper"]), fits)
         except CiterecError as e: self.show(error_html(str(e)))
-        self._voted(self.state.user_text)
+        self._count_votes()
 
 # %% ../../nbs/92_recommend.ipynb #e09c
 class _Asking(_Judging):
@@ -254,7 +254,7 @@ class _Asking(_Judging):
         "The options of the run in words, with the number of cited papers that were left out."
         written = {name: value for name, value in self.options.written().items() if name != "corpus"}
         if file := written.get("cited"):
-            written["cited"] = f"the {cited} {'paper' if cited == 1 else 'papers'} of {Path(file).name}"
+            written["cited"] = f"the {counted(cited, 'paper')} of {Path(file).name}"
         return said_of(written)
 
     def _tell(self, events: "list[AgentEvent]", next_step: str) -> None:
@@ -270,6 +270,7 @@ class _Asking(_Judging):
         except CiterecError as e: self.say(self.shown.value + error_html(str(e)))
         self.history.refresh()
         self.details.value = details_html(events)
+        self._count_votes()
         self.shelf.layout.display = "" if state.final_recommendations else "none"
         self.arrange()
         self.sentences.value = sentences_html(state)

@@ -15,6 +15,7 @@ import ipywidgets as widgets
 
 from ..arranging import EXPORTS, GROUPS, SORTS, arranged, exported, grouped
 from ..data.votes import Votes
+from ..llm.quoting import counted
 from ..schema import Recommendation
 from .parts import button_of, draw
 
@@ -33,8 +34,7 @@ def votes_html(votes: Votes,  # on the corpus of the answer
     held = votes.lines.read()
     if not held: return draw("<p>No votes yet. <b>Fits</b> and <b>Does not fit</b> on a card are votes.</p>")
     fits = sum(vote.fits for vote in held)
-    votes_said = "1 vote" if len(held) == 1 else f"{len(held)} votes"
-    said = f"{votes_said} on this corpus: {fits} for, {len(held) - fits} against."
+    said = f"{counted(len(held), 'vote')} on this corpus: {fits} for, {len(held) - fits} against."
     def lines(records: Sequence[Any]) -> str: return "".join(f"{record.model_dump_json()}\n" for record in records)
     queries = download("queries.jsonl", lines(votes.queries()))
     return draw(f"<p>{said} {download('votes.jsonl', lines(held))}, with the votes against.<br>"

@@ -14,7 +14,7 @@ import ipywidgets as widgets
 
 from ..errors import ServiceError
 from ..llm.quoting import one_line
-from .parts import button_of, draw, error_html, on_enter, sentence_of, words_html
+from .parts import button_of, draw, error_html, names_in, on_enter, sentence_of, words_html
 
 if TYPE_CHECKING: from citerec.recommender import Recommender
 
@@ -68,12 +68,12 @@ class _Written(widgets.VBox):
 
     def add(self, topic: str) -> None:
         "Write a topic into the field, once."
-        written = [name.strip() for name in self.field.value.split(",") if name.strip()]
+        written = names_in(self.field) or []
         self.field.value = ", ".join([*written, *[topic] * (topic not in written)])
 
     def say(self, told: str = "") -> None:
         "Say something, and what the ids in the field mean."
-        written = {name.strip(): self.known.get(name.strip(), "") for name in self.field.value.split(",")}
+        written = {name: self.known.get(name, "") for name in names_in(self.field) or []}
         meant = ", ".join(f"{topic}: {name}" for topic, name in written.items() if name and not name.startswith(topic))
         self.told.value = draw("".join(f"<p>{words_html(line)}</p>" for line in (told, meant) if line))
 

@@ -87,6 +87,7 @@ _HELP = draw("<p>Write the path of a draft in LaTeX, Markdown or plain text, or 
 # %% ../../nbs/94_write.ipynb #w004t
 _HELPS = {"slot": f"“{_REPORTS['fill'][0]}” shows papers for it.",
           "gap": f"“{_REPORTS['fill'][0]}” shows papers for it. Your own claim needs none."}  # kind of remark
+_QUOTED = 120  # characters of a sentence that are quoted
 
 def missing_of(draft: "Draft") -> "Report":
     "What is missing in a draft, in the words of the app."
@@ -94,12 +95,10 @@ def missing_of(draft: "Draft") -> "Report":
     quoted = {text.place(s.span): s.text for s in text.sentences}
     quoted |= {text.place(text.slots[i].span): s.text for s in text.sentences for i in s.slots}
     def worded(r: "Remark") -> "Remark":
-        sentence = quoted.get((r.path, r.line, r.column, r.end_line, r.end_column), "")
         if r.code not in _HELPS: return r
+        sentence = quoted.get((r.path, r.line, r.column, r.end_line, r.end_column), "")
         return replace(r, message=f"“{shortened(sentence, _QUOTED)}” {r.message}".strip(), fix=_HELPS[r.code])
     return replace(found, remarks=tuple(map(worded, found)))
-
-_QUOTED = 120  # characters of a sentence that are quoted
 
 # %% ../../nbs/94_write.ipynb #w004v
 _UNDO = act_button("undo", "Undo", "Bring the old files back")

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import InputError
+from ..llm.quoting import counted
 from ..sources.formats import OTHERS, Name, split_names
 from ..text import _ROUND, _SQUARE, _TODO, _round, _square, _todo
 from .latex import LatexReader, read_latex
@@ -75,15 +76,13 @@ class Manuscript:
         return self.files[span.file].line_column(span.start)
 
 # %% ../../nbs/71_manuscript.ipynb #s012
-def _counted(n: int, one: str, many: str = "") -> str: return f"{n} {one if n == 1 else many or one + 's'}"
-
 def _headline(m: Manuscript) -> str:
     "A summary of a draft in one line."
-    files = f" in {_counted(len(m.files), 'file')}" if len(m.files) > 1 else ""
-    return (f"{m.files[0].name}{files}: {_counted(len(m.sentences), 'sentence')}, "
-            f"{_counted(len(m.citations), 'citation')} of {_counted(len(m.cited_keys), 'work')}, "
-            f"{_counted(len(m.slots), 'open slot')}, "
-            f"{_counted(len(m.bibliographies), 'bibliography', 'bibliographies')}")
+    files = f" in {counted(len(m.files), 'file')}" if len(m.files) > 1 else ""
+    return (f"{m.files[0].name}{files}: {counted(len(m.sentences), 'sentence')}, "
+            f"{counted(len(m.citations), 'citation')} of {counted(len(m.cited_keys), 'work')}, "
+            f"{counted(len(m.slots), 'open slot')}, "
+            f"{counted(len(m.bibliographies), 'bibliography', 'bibliographies')}")
 
 # %% ../../nbs/71_manuscript.ipynb #s012s
 def _outline(sections: dict[str, tuple[int, int, int]]) -> str:
