@@ -217,7 +217,7 @@ class made_once(Generic[T]):
             return kept[self.name]
 
 # %% ../nbs/03_files.ipynb #c024
-def shipped(name: str,  # "sample", "ranker", "calibration", "gaps", "page" or "styles"
+def shipped(name: str,  # "sample", "ranker", "encoder", "calibration", "gaps", "page" or "styles"
             ) -> Path:
     "A folder of data that ships with citerec: inside the package where it is installed, under data/ in a checkout."
     package = Path(citerec.errors.__file__).parent

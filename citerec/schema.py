@@ -170,6 +170,7 @@ class QueryAnalysis(Record):
 class MarkedText(Record):
     "The user's text, prepared once for all agents."
     body: str  # prose on one line, without markup and citation markers
+    given: str = ""  # the same with its markers: [CITATION] where the citation goes, [OTHERCIT] for others
     head: str = ""  # its first sentence
     near: str = ""  # the words around the first citation marker; the body where there is none
     beside: str = ""  # the few words right beside the first marker

@@ -12,6 +12,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,15 @@ class Embedder(_Loaded):
             with _few_threads(): vectors |= zip(new, self._embedded(asked), strict=True)
         self._queries.keep(vectors)
         return [vectors[text] for text in texts]
+
+    def with_layers(self,
+                    layers: Sequence[int],  # numbers of the layers that change; 0 is the first one
+                    weights: dict[str, Any],  # of these layers, torch tensors under the names of a BERT model
+                    ) -> "Embedder":  # shares all other weights with this one
+        "An embedder for queries, whose model has other weights in some layers; only for a `BertEncoder`."
+        other = copy(self)
+        other._queries, other.model = _Queries(), self.model.with_layers(layers, weights)
+        return other
 
     def embed_query(self,
                     text: str,

@@ -9,6 +9,7 @@ __all__ = ['OWN_BATCHES', 'BertEncoder']
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -55,17 +56,22 @@ def _in_16_bits(weights: dict[str, Any]) -> dict[str, Any]:
     return half
 
 # %% ../../nbs/32_encoder.ipynb #c007d
+def _joined(weights: dict[str, Any], layers: Iterable[int]) -> dict[str, Any]:
+    "Weights with those of the attention of some layers joined."
+    import torch
+    joined = dict(weights)
+    for at in (f"encoder.layer.{layer}.attention" for layer in layers):
+        for kind in ("weight", "bias"):
+            parts = [joined.pop(f"{at}.self.{part}.{kind}") for part in ("query", "key", "value")]
+            joined[f"{at}.joined.{kind}"] = torch.cat(parts)
+    return joined
+
 def _load_weights(folder: Path, layers: int, device: str) -> dict[str, Any]:
     "The weights of a model in 32 bits, with those of attention joined."
-    import torch
     from safetensors.torch import load_file
     loaded = load_file(folder / "model.safetensors")
     weights = {name.removeprefix("bert."): w.float().to(device) for name, w in loaded.items() if w.is_floating_point()}
-    for at in (f"encoder.layer.{layer}.attention" for layer in range(layers)):
-        for kind in ("weight", "bias"):
-            parts = [weights.pop(f"{at}.self.{part}.{kind}") for part in ("query", "key", "value")]
-            weights[f"{at}.joined.{kind}"] = torch.cat(parts)
-    return weights
+    return _joined(weights, range(layers))
 
 # %% ../../nbs/32_encoder.ipynb #c007g
 _TOKENS = 2048  # tokens a batch: more does not run faster on a CPU, and needs more memory
@@ -176,6 +182,17 @@ class BertEncoder:
         if self.bits == 16: weights = _in_16_bits(weights)
         self.layers = _Layers(weights, config["num_attention_heads"], config["num_hidden_layers"], self.dim,
                               config["layer_norm_eps"])
+
+    def with_layers(self,
+                    layers: Iterable[int],  # numbers of the layers that change; 0 is the first one
+                    weights: dict[str, Any],  # of these layers, torch tensors under the names of a BERT model
+                    ) -> "BertEncoder":  # shares all other weights with this one
+        "The encoder with other weights in some of its layers."
+        own = _joined({name: w.float().to(self.device) for name, w in weights.items()}, layers)
+        other, other_layers = copy(self), copy(self.layers)
+        other_layers.weights = self.layers.weights | (_in_16_bits(own) if self.bits == 16 else own)
+        other.layers = other_layers
+        return other
 
     @staticmethod
     def reads(folder: Path,  # a model's folder

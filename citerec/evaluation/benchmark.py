@@ -20,8 +20,7 @@ from scipy import sparse
 from ..data.corpus import Corpus
 from ..data.graph import Graph
 from ..errors import InputError
-from ..identity import normal_arxiv_id
-from ..ranking.ranker import document_print
+from ..identity import document_print, normal_arxiv_id
 from ..ranking.signals import YEARS_AFTER
 from ..schema import CitationContext, EvalSample, SearchFilter
 from ..sources.jsonl import read_records

@@ -28,6 +28,7 @@ from .gap_fitting import as_arrays
 from .metrics import permutation_test
 from .systems import Gathering
 from ..files import write_atomically
+from ..identity import document_print
 from citerec.ranking.choosing import (
     ABOUT,
     CHOOSER,
@@ -41,7 +42,7 @@ from citerec.ranking.choosing import (
     signals_in,
     standardised,
 )
-from ..ranking.ranker import document_print, load_ranker
+from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, year_of_draft
 from ..ranking.trees import Trees
 from ..schema import EvalSample

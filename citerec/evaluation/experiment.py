@@ -39,7 +39,7 @@ from citerec.evaluation.metrics import (
 )
 from .systems import DEPTH, PRINTS
 from ..files import write_atomically
-from ..ranking.ranker import document_print
+from ..identity import document_print
 from ..schema import EvalSample
 
 if TYPE_CHECKING: import pandas

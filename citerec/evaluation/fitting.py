@@ -34,13 +34,13 @@ from ..errors import InputError
 from .benchmark import filter_of
 from .systems import Gathering
 from ..files import write_atomically
+from ..identity import document_print
 from citerec.ranking.ranker import (
     RANKER,
     Calibration,
     RankerFile,
     checked_trees,
     confidence_columns,
-    document_print,
     load_ranker,
     own_ranker,
     trees_name,

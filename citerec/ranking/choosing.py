@@ -25,8 +25,7 @@ from ..data.corpus import Corpus
 from ..data.lexical import B, K1, stems, title_name
 from ..data.sample import shipped
 from ..errors import ModelError, explain
-from ..identity import surnames
-from .ranker import Print
+from ..identity import Print, surnames
 from .signals import remembered
 from .trees import Trees, checked
 from ..schema import Paper, Record

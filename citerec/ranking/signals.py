@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['F', 'YEARS_AFTER', 'EXACT_UP_TO', 'ASKED', 'MEANING', 'WORDS', 'CONTEXT', 'CONTEXT_WORDS', 'VOTES', 'SIGNALS_OF',
            'SIGNALS', 'WALKED', 'FAMILIES', 'NAMES', 'Queries', 'as_it_is', 'queries_of', 'remembered', 'View',
-           'graph_of', 'view', 'year_of_draft', 'fuse', 'similarities', 'context_signals', 'Asked', 'ask', 'leading',
-           'text_evidence', 'evidence_table', 'spread', 'graph_signals', 'graph_evidence', 'ranks', 'claim_scores',
-           'features', 'without_families']
+           'graph_of', 'view', 'year_of_draft', 'fuse', 'similarities', 'context_signals', 'tuned_encoder',
+           'tuned_signals', 'Asked', 'ask', 'leading', 'text_evidence', 'evidence_table', 'spread', 'graph_signals',
+           'graph_evidence', 'ranks', 'claim_scores', 'features', 'without_families']
 
 # %% ../../nbs/45_signals.ipynb #s003
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +20,13 @@ import numpy as np
 
 from ..data.contexts import ContextIndex
 from ..data.corpus import Corpus
+from ..data.embedding import Embedder
 from ..data.graph import Graph, push
 from ..data.lexical import stems
 from ..data.vectors import cosines, top_k
 from ..errors import CorpusError
 from .mentions import Mentions, authors_named, mentions, name_votes, years_apart
+from .tuned import CARD, load_tuned, masked, own_tuned
 from ..schema import Evidence, MarkedText, QueryAnalysis, SearchFilter
 from ..text import clean
 
@@ -42,6 +44,7 @@ class Queries:
     variants: tuple[str, ...]  # claims and other wordings; the body if there are none
     claims: tuple[int, ...]  # for each variant the number of its claim; -1: the variant is not a claim
     marked: bool
+    tuned: str = ""  # the text with its markers, for the tuned encoder; empty: it does not read the text
 
 # %% ../../nbs/45_signals.ipynb #s005a
 def as_it_is(text: str) -> MarkedText:
@@ -61,7 +64,7 @@ def queries_of(prepared: MarkedText,
     variants = tuple(dict.fromkeys(variants))
     return Queries(body, near, near if prepared.marked else prepared.head or body, prepared.beside, prepared.names,
                    expanded, " ".join(analysis.topic_keywords) if analysis else body, variants,
-                   tuple(place.get(v, -1) for v in variants), prepared.marked)
+                   tuple(place.get(v, -1) for v in variants), prepared.marked, masked(prepared.given))
 
 # %% ../../nbs/45_signals.ipynb #s006l
 F = TypeVar("F", bound=Callable[..., Any])
@@ -210,6 +213,40 @@ def _texts(queries: Queries) -> list[str]:
     "The texts that are embedded, each once."
     return list(dict.fromkeys([queries.body, queries.near, *queries.variants]))
 
+# %% ../../nbs/45_signals.ipynb #s017k
+_PLACES = 1000  # leading papers of an order that have places of their own
+
+def _placed(name: str, values: np.ndarray, among: np.ndarray) -> dict[str, np.ndarray]:
+    "Values of papers, the logarithms of their places among some of them, and how far they are below the best of these."
+    place, first = np.full(len(values), np.log1p(_PLACES), dtype=np.float32), leading(values, _PLACES, among)
+    place[first] = np.log1p(np.arange(len(first)))
+    best = values[first[0]] if len(first) else np.float32(0)
+    return {name: values, f"{name}_place": place, f"{name}_below": values - best}
+
+@remembered(1)
+def _tuned(corpus: Corpus, _changed: int) -> Embedder | None: return load_tuned(corpus)
+
+def tuned_encoder(corpus: Corpus,
+                  ) -> Embedder | None:  # None: there is none for the corpus' model
+    "The tuned encoder of a corpus, loaded when it is first needed and after `citerec fit --encoder`."
+    card = own_tuned(corpus) / CARD
+    return _tuned(corpus, card.stat().st_mtime_ns if card.exists() else 0)
+
+def tuned_signals(corpus: Corpus,
+                  queries: Queries,
+                  filters: SearchFilter,
+                  ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:  # by papers, by sentences; shape (papers,)
+    "Signals of the tuned encoder; none for a text that it does not read, or a corpus of another model."
+    if not queries.tuned or (tuned := tuned_encoder(corpus)) is None: return {}, {}
+    vectors = tuned.embed_queries([queries.tuned])
+    at_the_time = SearchFilter(year_max=filters.year_max, exclude_ids=filters.exclude_ids)
+    among = view(corpus, at_the_time).allowed
+    papers = _placed("tuned", similarities(corpus, vectors, filters)[:, 0], among)
+    if corpus.context_index is None: return papers, {}
+    index = corpus.context_index.without(filters.exclude_ids)
+    near = index.by_paper(np.maximum(cosines(index.vectors, vectors[0]), 0), len(corpus))
+    return papers, _placed("ctx_tuned", near, among)
+
 # %% ../../nbs/45_signals.ipynb #s019
 MEANING, WORDS, CONTEXT, CONTEXT_WORDS, VOTES = range(5)  # columns of `Evidence.by_variant`
 
@@ -281,16 +318,18 @@ def ask(corpus: Corpus,
     whole["rrf"][list(fused)] = list(fused.values())
     centroid = _centroid(corpus, list(fused)[:_CLOSEST]) if meaning else None
     named = mentions(corpus, queries.body, queries.near) if words else Mentions()
-    return Asked(whole, context, by_variant, sentences, tuple(fused), centroid, named)
+    by_tuned, ctx_tuned = tuned_signals(corpus, queries, filters) if meaning else ({}, {})
+    return Asked(whole | by_tuned, context | ctx_tuned, by_variant, sentences, tuple(fused), centroid, named)
 
 _BY_WORDS = ("bm25", "bm25_head", "bm25_expanded", "bm25_topic")  # unknown where the lexical index has failed
 
 # %% ../../nbs/45_signals.ipynb #s022
 SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.values`
     "text": ("dense", "bm25", "bm25_head", "dense_near", "title_bm25", "title_cover", "title_cover_near", "name_cover",
-             "bm25_expanded", "bm25_topic", "centroid", "rrf", "name_given", "authors_named", "year_named"),
+             "bm25_expanded", "bm25_topic", "centroid", "rrf", "name_given", "authors_named", "year_named",
+             "tuned", "tuned_place", "tuned_below"),
     "context": ("ctx_best", "ctx_near", "ctx_bm25", "ctx_soft", "ctx_beside", "ctx_names", "ctx_count",
-                "ctx_called", "ctx_called_best"),
+                "ctx_called", "ctx_called_best", "ctx_tuned", "ctx_tuned_place", "ctx_tuned_below"),
     "graph": ("vote50", "vote200", "vote_soft", "vote_soft_norm", "vote_bm25", "vote_head", "vote_year", "cocite",
               "cocite_norm", "walk", "walk_norm", "cocite2", "walk2", "refs2", "citing2", "citer_best", "citer_mean",
               "in_degree_recent", "in_degree_log", "seed_references", "seed_citations", "name_votes"),
@@ -569,11 +608,11 @@ _FORMS: dict[str, dict[str, str]] = {  # family -> signal -> its forms: value, s
     "text": {"dense": "vr", "bm25": "vsr", "bm25_head": "vsr", "title_bm25": "sr", "title_cover": "vs",
              "name_cover": "v", "dense_near": "vr", "title_cover_near": "v", "centroid": "vsr", "rrf": "vsr",
              "bm25_expanded": "sr", "bm25_topic": "vsr", "name_given": "v", "authors_named": "v",
-             "year_named": "v"},
+             "year_named": "v", "tuned": "v", "tuned_place": "v", "tuned_below": "v"},
     "claim": {"dense_claim": "vr", "bm25_claim": "vsr", "claim_rrf": "vsr"},
     "context": {"ctx_best": "vsr", "ctx_near": "vr", "ctx_bm25": "vsr", "ctx_soft": "vsr", "ctx_beside": "vsr",
                 "ctx_names": "vs", "ctx_count": "v", "ctx_claim": "vr", "ctx_words_claim": "vsr", "ctx_called": "vsr",
-                "ctx_called_best": "v"},
+                "ctx_called_best": "v", "ctx_tuned": "v", "ctx_tuned_place": "v", "ctx_tuned_below": "v"},
     "graph": {"vote50": "vsr", "vote200": "s", "vote_soft": "vsr", "vote_soft_norm": "s", "vote_bm25": "vs",
               "vote_head": "vs", "vote_year": "vs", "cocite": "vsr", "cocite_norm": "vs", "walk": "s",
               "walk_norm": "vs", "cocite2": "vsr", "walk2": "vsr", "refs2": "v", "citing2": "v", "citer_best": "v",
@@ -657,7 +696,8 @@ def features(evidence: Evidence,
 
 # %% ../../nbs/45_signals.ipynb #s040
 _OF_MEANING = ("dense", "dense_near", "centroid", "ctx_best", "ctx_near", "ctx_soft", "vote50", "vote200", "vote_soft",
-               "vote_soft_norm", "vote_year", "citer_best", "citer_mean")  # signals that need vectors
+               "vote_soft_norm", "vote_year", "citer_best", "citer_mean", "tuned", "tuned_place", "tuned_below",
+               "ctx_tuned", "ctx_tuned_place", "ctx_tuned_below")  # signals that need vectors
 
 def without_families(evidence: Evidence,
                      families: Sequence[str],  # of `SIGNALS_OF`, or "claim", or "meaning"
