@@ -20,13 +20,12 @@ import numpy as np
 
 from ..data.contexts import ContextIndex
 from ..data.corpus import Corpus
-from ..data.embedding import Embedder
 from ..data.graph import Graph, push
 from ..data.lexical import stems
 from ..data.vectors import cosines, top_k
 from ..errors import CorpusError
 from .mentions import Mentions, authors_named, mentions, name_votes, years_apart
-from .tuned import CARD, load_tuned, masked, own_tuned
+from .tuned import CARD, Tuned, load_tuned, masked, own_tuned
 from ..schema import Evidence, MarkedText, QueryAnalysis, SearchFilter
 from ..text import clean
 
@@ -224,10 +223,10 @@ def _placed(name: str, values: np.ndarray, among: np.ndarray) -> dict[str, np.nd
     return {name: values, f"{name}_place": place, f"{name}_below": values - best}
 
 @remembered(1)
-def _tuned(corpus: Corpus, _changed: int) -> Embedder | None: return load_tuned(corpus)
+def _tuned(corpus: Corpus, _changed: int) -> Tuned | None: return load_tuned(corpus)
 
 def tuned_encoder(corpus: Corpus,
-                  ) -> Embedder | None:  # None: there is none for the corpus' model
+                  ) -> Tuned | None:  # None: there is none for the corpus' model
     "The tuned encoder of a corpus, loaded when it is first needed and after `citerec fit --encoder`."
     card = own_tuned(corpus) / CARD
     return _tuned(corpus, card.stat().st_mtime_ns if card.exists() else 0)
@@ -238,7 +237,7 @@ def tuned_signals(corpus: Corpus,
                   ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:  # by papers, by sentences; shape (papers,)
     "Signals of the tuned encoder; none for a text that it does not read, or a corpus of another model."
     if not queries.tuned or (tuned := tuned_encoder(corpus)) is None: return {}, {}
-    vectors = tuned.embed_queries([queries.tuned])
+    vectors = tuned.embedder.embed_queries([queries.tuned])
     at_the_time = SearchFilter(year_max=filters.year_max, exclude_ids=filters.exclude_ids)
     among = view(corpus, at_the_time).allowed
     papers = _placed("tuned", similarities(corpus, vectors, filters)[:, 0], among)
