@@ -830,7 +830,7 @@ def prepare(text: str,  # a claim, a paragraph or a draft: plain, LaTeX or Markd
     body = clean(given)
     pieces = [(a, b) for a, b in _joined(given, _cut(given)) if clean(given[a:b])]
     if len(pieces) < 2: pieces = []
-    return MarkedText(body=body, given=given.strip(), head=first_sentence(body), near=around_marker(given),
+    return MarkedText(body=body, given=" ".join(given.split()), head=first_sentence(body), near=around_marker(given),
                       beside=beside_marker(given), names=names_beside_marker(given), marked=_OPEN in given,
                       claims=tuple(clean(given[a:b]) for a, b in pieces),
                       spans=tuple(traced.span(a, b) for a, b in pieces), language=language_of(body))

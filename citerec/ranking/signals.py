@@ -217,7 +217,8 @@ _PLACES = 1000  # leading papers of an order that have places of their own
 
 def _placed(name: str, values: np.ndarray, among: np.ndarray) -> dict[str, np.ndarray]:
     "Values of papers, the logarithms of their places among some of them, and how far they are below the best of these."
-    place, first = np.full(len(values), np.log1p(_PLACES), dtype=np.float32), leading(values, _PLACES, among)
+    place = np.full(len(values), np.log1p(_PLACES), dtype=np.float32)
+    first = top_k(values, _PLACES, among & (values > 0))
     place[first] = np.log1p(np.arange(len(first)))
     best = values[first[0]] if len(first) else np.float32(0)
     return {name: values, f"{name}_place": place, f"{name}_below": values - best}
@@ -351,9 +352,9 @@ def leading(values: np.ndarray,  # shape (papers,)
 # %% ../../nbs/45_signals.ipynb #s022e
 _LEADERS: dict[str, dict[str, int]] = {  # candidates taken from each order
     "text": {"dense": 250, "bm25": 200, "bm25_head": 80, "title_bm25": 40, "dense_near": 80, "title_cover_near": 30,
-             "name_cover": 20, "bm25_topic": 40, "rrf": 100},
+             "name_cover": 20, "bm25_topic": 40, "rrf": 100, "tuned": 100},
     "context": {"ctx_best": 60, "ctx_near": 60, "ctx_bm25": 40, "ctx_soft": 60, "ctx_beside": 40, "ctx_names": 30,
-                "ctx_called": 30},
+                "ctx_called": 30, "ctx_tuned": 50},
 }
 _FROM_VARIANTS = (240, 160, 120, 80)  # candidates from all variants: by meaning, words, sentences and their words
 _LEAST_OF_VARIANT = 12  # least candidates from one variant, by each of these four
