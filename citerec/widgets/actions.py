@@ -104,6 +104,8 @@ function typed(event, root, model) {
   if (enter && held && mine && node.matches(".citerec-text textarea")) {
     event.preventDefault(); event.stopImmediatePropagation();
     model.send({ act: "run", text: node.value });
+  } else if (enter && mine && node.matches("input[type=text]")) {
+    node.dispatchEvent(new Event("change", { bubbles: true }));
   } else if (node.matches(CONTROLS) && !held && !event.altKey && key !== "Escape") {
     event.stopPropagation();
     const card = mine && step && !node.matches("select") && node.closest(".citerec-card[data-paper]");

@@ -232,27 +232,32 @@ class AskView(_Answering):
                  library: str | Path | None = None,  # file of the own PDFs; None: as in the settings
                  ):
         super().__init__(corpus, library)
-        self.fields.upload.observe(lambda _: self.work(self._add), "value")
+        self.fields.upload.observe(lambda change: self._add(change["new"]), "value")
         self.fields.earlier.observe(lambda change: self._reopen(change["new"]), "value")
         self.fields.rating.observe(lambda change: self._rate(change["new"]), "value")
         self.work(self.refresh)
 
     def _ask(self) -> None:
         super()._ask()
-        self.refresh()
+        self._list_earlier()
 
     def refresh(self) -> None:
-        "Show the papers and the earlier questions."
+        "Show the earlier questions and the papers."
+        self._list_earlier()
         self.fields.papers.children = [self._paper(p) for p in self.library.papers()]
+
+    def _list_earlier(self) -> None:
         newest = {one_line(a.question): a for a in reversed(self.library.history(_EARLIER))}
         asked = sorted(newest.values(), key=lambda a: a.query_id, reverse=True)
         self.fields.earlier.options = [("Earlier questions", 0), *((_told(a), a.query_id) for a in asked)]
         self.fields.earlier.value = 0
 
-    def _add(self) -> None:
+    def _add(self, chosen: tuple[Any, ...]) -> None:
         "Add the chosen files."
-        chosen, self.fields.upload.value = self.fields.upload.value, ()
-        if not chosen: return
+        self.fields.upload.value = ()  # so that the same files can be chosen again
+        if chosen: self.work(lambda: self._read_files(chosen))
+
+    def _read_files(self, chosen: tuple[Any, ...]) -> None:
         self.show(_growing("reading the PDFs" if len(chosen) > 1 else "reading the PDF"))
         with TemporaryDirectory() as folder:
             paths = [Path(folder)/Path(file["name"].replace("\\", "/")).name for file in chosen]
@@ -289,7 +294,7 @@ class AskView(_Answering):
 
     def _rate(self, stars: int) -> None:
         "Store a rating."
-        if stars: self.work(lambda: self.library.rate(self.answer.query_id, stars))
+        if stars: self.attempt(lambda: self.library.rate(self.answer.query_id, stars))
 
 _EARLIER, _QUESTION = 100, 80  # earlier questions that are read, and characters of one that are shown
 

@@ -134,13 +134,17 @@ class View(widgets.VBox):
         kept = f"<blockquote>{escape(one_line(asked))}</blockquote>{drawn}<p>{_AGAIN}</p>" if asked else ""
         self._copies.show(kept)
 
+    def attempt(self, do: Callable[[], Any]) -> None:
+        "Run a function; show an error as a message."
+        try: do()
+        except (Exception, KeyboardInterrupt) as e: self.show(error_html(sentence_of(e)))
+
     def work(self,
              do: Callable[[], Any],  # a function that shows its answer
              ) -> None:
         "Run a function while the buttons are disabled; show an error as a message."
         for button in self._buttons: button.disabled = True
-        try: do()
-        except (Exception, KeyboardInterrupt) as e: self.show(error_html(sentence_of(e)))
+        try: self.attempt(do)
         finally:
             for button in self._buttons: button.disabled = False
 
@@ -192,7 +196,7 @@ def button_of(label: str, hint: str, do: Callable[[], Any], style: str = "") -> 
 # %% ../../nbs/91_parts.ipynb #w018yyy
 def on_enter(field: widgets.Text, do: Callable[[], Any]) -> None:
     "Do something when Enter is pressed in a field."
-    field.continuous_update = False  # what was written is sent as a whole, right after Enter
+    field.continuous_update = False  # what was written is sent as a whole, with Enter
     def entered(_: Any, content: dict[str, Any], __: Any) -> None:
         if content.get("event") == "submit": soon(do)
     field.on_msg(entered)
