@@ -98,10 +98,11 @@ def sentence_queries(corpus: Corpus,
         if len(out) >= n: break
         if citing_id in avoided or "[CITATION]" not in text: continue
         if len(text.split()) < _LEAST_SENTENCE or used[cited] >= _OF_ONE_PAPER: continue
-        used[cited] += 1
         bare = rng.random() < unmarked
+        if not (shown := clean(text) if bare else text): continue  # markers alone
+        used[cited] += 1
         out.append(EvalSample(query_id=f"{'unmarked' if bare else 'sentence'}:{context_id}",
-                              text=clean(text) if bare else text, citing_id=citing_id,
+                              text=shown, citing_id=citing_id,
                               year=_year_of(corpus, citing_id), relevant=(corpus.ids[cited],)))
     return out
 
