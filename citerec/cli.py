@@ -199,10 +199,12 @@ def _queries_options(commands: Commands) -> argparse.ArgumentParser:
 def _fit_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec fit`."
     parser = commands.add_parser(
-        "fit", help="fit the ranker to a corpus",
+        "fit", help="fit the ranker, or tune the encoder, to a corpus",
         description="Fits a ranker on a corpus' own citations and keeps it in the corpus where it beats the one in use "
-                    "on a held-out fold.")
+                    "on a held-out fold. With --encoder, the encoder is tuned instead.")
     parser.add_argument("folder", metavar="FOLDER", help="a corpus")
+    parser.add_argument("--encoder", action="store_true",
+                        help="tune the encoder on the corpus' citing sentences; a run that was stopped is continued")
     parser.set_defaults(run=_fit)
     return parser
 
@@ -494,12 +496,14 @@ def _evaluate(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #y11
 def _fit(args: argparse.Namespace) -> int:
-    "Fit the ranker to a corpus."
+    "Fit the ranker to a corpus, or tune its encoder."
     from citerec.data.sample import open_corpus
     from citerec.evaluation.fitting import fit_corpus
-    with open_corpus(args.folder) as corpus: report = fit_corpus(corpus, progress=is_watched(args))
+    from citerec.evaluation.tuning import tune_encoder
+    fit, what = (tune_encoder, "encoder") if args.encoder else (fit_corpus, "ranker")
+    with open_corpus(args.folder) as corpus: report = fit(corpus, progress=is_watched(args))
     print(report)
-    print(f"kept in {args.folder}" if report["kept"] else "not kept: the ranker in use is as good")
+    print(f"kept in {args.folder}" if report["kept"] else f"not kept: the {what} in use is as good")
     return 0
 
 # %% ../nbs/99_cli.ipynb #c009c

@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['FOLDS', 'WEIGHTS', 'DROPPABLE', 'TREES', 'PARAMETERS', 'SHORT', 'LONG', 'FURTHER', 'Tree', 'MIN_QUERIES', 'JUDGED',
            'fold_of', 'abstract_queries', 'sentence_queries', 'paragraph_queries', 'with_known', 'training_queries',
-           'Block', 'weight_of', 'make_blocks', 'off_topic_blocks', 'save_blocks', 'load_blocks', 'tasks_of',
-           'length_of', 'with_further', 'fit_ranker', 'out_of_fold', 'ndcg', 'calibration_rows', 'fit_calibration',
-           'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus']
+           'Block', 'weight_of', 'without_tuned', 'make_blocks', 'off_topic_blocks', 'save_blocks', 'load_blocks',
+           'tasks_of', 'length_of', 'with_further', 'fit_ranker', 'out_of_fold', 'ndcg', 'calibration_rows',
+           'fit_calibration', 'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus']
 
 # %% ../../nbs/84_fitting.ipynb #c003
 import hashlib
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -32,7 +32,7 @@ from ..data.sample import off_topic_texts
 from ..data.votes import Votes
 from ..errors import InputError
 from .benchmark import filter_of
-from .systems import Gathering
+from .systems import Gathering, encoder_saw
 from ..files import write_atomically
 from ..identity import document_print
 from citerec.ranking.ranker import (
@@ -45,7 +45,7 @@ from citerec.ranking.ranker import (
     own_ranker,
     trees_name,
 )
-from ..ranking.signals import NAMES, Queries, features, without_families, year_of_draft
+from ..ranking.signals import NAMES, SIGNALS, Queries, features, without_families, year_of_draft
 from ..schema import EvalSample, Evidence, SearchFilter
 from ..text import clean
 
@@ -98,10 +98,11 @@ def sentence_queries(corpus: Corpus,
         if len(out) >= n: break
         if citing_id in avoided or "[CITATION]" not in text: continue
         if len(text.split()) < _LEAST_SENTENCE or used[cited] >= _OF_ONE_PAPER: continue
-        used[cited] += 1
         bare = rng.random() < unmarked
+        if not (shown := clean(text) if bare else text): continue  # markers alone
+        used[cited] += 1
         out.append(EvalSample(query_id=f"{'unmarked' if bare else 'sentence'}:{context_id}",
-                              text=clean(text) if bare else text, citing_id=citing_id,
+                              text=shown, citing_id=citing_id,
                               year=_year_of(corpus, citing_id), relevant=(corpus.ids[cited],)))
     return out
 
@@ -243,6 +244,15 @@ def _slim(evidence: Evidence) -> Evidence:
     "Without the voters: only the paths on the cards need them."
     return evidence.model_copy(update={"voters": evidence.voters[:0], "nearness": evidence.nearness[:0]})
 
+# %% ../../nbs/84_fitting.ipynb #k14u
+_TUNED = [i for i, name in enumerate(SIGNALS) if "tuned" in name]  # columns of `Evidence.values`
+
+def without_tuned(evidence: Evidence) -> Evidence:
+    "The evidence of a text of which the tuned encoder gives no signal."
+    values = evidence.values.copy()
+    values[:, _TUNED] = np.nan
+    return evidence.model_copy(update={"values": values})
+
 # %% ../../nbs/84_fitting.ipynb #k14s
 def make_blocks(corpus: Corpus,
                 queries: Sequence[EvalSample],
@@ -250,14 +260,16 @@ def make_blocks(corpus: Corpus,
                 progress: bool = True,  # show a progress bar
                 ) -> Iterator[Block]:
     "Gather the evidence of queries, each with its citing document hidden. A text that agent 1 refuses is left out."
-    gathering = Gathering(corpus)
+    gathering, seen = Gathering(corpus), encoder_saw(corpus)
     for query in tqdm(queries, desc="signals", unit=" queries", disable=not progress):
         try: state = gathering(query.text, filter_of(query).model_copy(update={"again": bool(query.known)}))
         except InputError: continue
         assert state.evidence is not None
         def among(ids: Sequence[str], rows: np.ndarray = state.evidence.rows) -> np.ndarray:
             return np.isin(rows, corpus.columns.rows(ids))
-        yield Block(query, _slim(state.evidence), queries_in(state), year_of_draft(state.filters),
+        evidence = _slim(state.evidence)
+        if document_print(query.citing_id) in seen: evidence = without_tuned(evidence)
+        yield Block(query, evidence, queries_in(state), year_of_draft(state.filters),
                     among(query.relevant), weight(query), fold_of(query.citing_id),
                     among(query.known) if query.known else None)
 
@@ -581,36 +593,37 @@ def save_ranker(folder: Path,
         raise InputError(f"Another process saves a ranker in {folder}.", "Wait for it, or stop it.") from None
 
 # %% ../../nbs/84_fitting.ipynb #c024
-_IN_USE = {"own": "the ranker fitted before", "shipped": "the ranker that ships with citerec",
-           "fused": "the fused order"}
-
 @dataclass(frozen=True, repr=False)
 class FitReport:
     "What fitting a corpus came to. Shows itself as a sentence; its fields can also be read by key."
     queries: int  # made of the corpus
     judged: int  # of them, in the fold that decides
-    against: str  # the ranker in use: own, shipped or fused
-    before: float  # nDCG@10 of the ranker in use
-    after: float  # nDCG@10 of the new one
+    against: str  # what was in use: own, shipped or fused
+    before: float  # nDCG@10 of what was in use
+    after: float  # nDCG@10 of what is new
+
+    measure: ClassVar[str] = "nDCG@10"
+    in_use: ClassVar[dict[str, str]] = {  # values of `against`, in words
+        "own": "the ranker fitted before", "shipped": "the ranker that ships with citerec", "fused": "the fused order"}
 
     @property
     def kept(self) -> bool:
-        "Whether the new ranker is better and was kept."
+        "Whether what is new is better and was kept."
         return self.after > self.before
 
     def __getitem__(self, name: str) -> Any: return getattr(self, name)
 
     def __repr__(self) -> str:
-        return (f"{self.queries} queries made of the corpus; on the {self.judged} of the held-out fold nDCG@10 went "
-                f"from {self.before:.3f} ({_IN_USE[self.against]}) to {self.after:.3f}")
+        return (f"{self.queries} queries made of the corpus; on the {self.judged} of the held-out fold {self.measure} "
+                f"went from {self.before:.3f} ({self.in_use[self.against]}) to {self.after:.3f}")
 
     def _repr_html_(self) -> str:
         bars = "".join(f'<tr><td>{name}</td><td>{value:.3f}</td><td><div style="height:9px;background:#1976d2;'
                        f'width:{_BAR * value:.0f}px"></div></td></tr>'
-                       for name, value in ((_IN_USE[self.against], self.before), ("fitted now", self.after)))
+                       for name, value in ((self.in_use[self.against], self.before), ("fitted now", self.after)))
         return f"<table>{bars}</table><p>{self!r}; {'kept' if self.kept else 'not kept'}</p>"
 
-_BAR = 200  # pixels of a bar for an nDCG@10 of 1
+_BAR = 200  # pixels of a bar for a value of 1
 
 # %% ../../nbs/84_fitting.ipynb #k43
 MIN_QUERIES = 100  # below it there is too little to learn from
