@@ -205,6 +205,8 @@ def _fit_options(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("folder", metavar="FOLDER", help="a corpus")
     parser.add_argument("--encoder", action="store_true",
                         help="tune the encoder on the corpus' citing sentences; a run that was stopped is continued")
+    parser.add_argument("--draft", metavar="FILE", action="append", default=[],
+                        help="learn from a draft of yours and its bibliography as well; may be given several times")
     parser.set_defaults(run=_fit)
     return parser
 
@@ -501,7 +503,7 @@ def _fit(args: argparse.Namespace) -> int:
     from citerec.evaluation.fitting import fit_corpus
     from citerec.evaluation.tuning import tune_encoder
     fit, what = (tune_encoder, "encoder") if args.encoder else (fit_corpus, "ranker")
-    with open_corpus(args.folder) as corpus: report = fit(corpus, progress=is_watched(args))
+    with open_corpus(args.folder) as corpus: report = fit(corpus, drafts=args.draft, progress=is_watched(args))
     print(report)
     print(f"kept in {args.folder}" if report["kept"] else f"not kept: the {what} in use is as good")
     return 0

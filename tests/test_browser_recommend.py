@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),  # one after the other, in one worker
 ]
 TEXT = (
-    "Recurrent networks read a sentence word by word, so they are slow to train; we rely on self-attention only. "
+    "Recurrent networks are slow to train, so our Transformer relies on self-attention only. "
     "Very deep networks of this kind train well because of residual connections. "
     "We first predict masked words in plain text and then adapt the model to each task."
 )

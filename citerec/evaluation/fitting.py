@@ -7,7 +7,7 @@ __all__ = ['FOLDS', 'WEIGHTS', 'DROPPABLE', 'TREES', 'PARAMETERS', 'SHORT', 'LON
            'fold_of', 'abstract_queries', 'sentence_queries', 'paragraph_queries', 'with_known', 'training_queries',
            'Block', 'weight_of', 'without_tuned', 'make_blocks', 'off_topic_blocks', 'save_blocks', 'load_blocks',
            'tasks_of', 'length_of', 'with_further', 'fit_ranker', 'out_of_fold', 'ndcg', 'calibration_rows',
-           'fit_calibration', 'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus']
+           'fit_calibration', 'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus', 'draft_queries']
 
 # %% ../../nbs/84_fitting.ipynb #c003
 import hashlib
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -48,6 +48,8 @@ from citerec.ranking.ranker import (
 from ..ranking.signals import NAMES, SIGNALS, Queries, features, without_families, year_of_draft
 from ..schema import EvalSample, Evidence, SearchFilter
 from ..text import clean
+
+if TYPE_CHECKING: from citerec.writing.draft import Draft
 
 # %% ../../nbs/84_fitting.ipynb #c005
 FOLDS = 5
@@ -654,13 +656,14 @@ def _compared(corpus: Corpus, queries: int, judged: Sequence[Block], candidate: 
 
 # %% ../../nbs/84_fitting.ipynb #k45
 def fit_corpus(corpus: Corpus,
-               queries: Sequence[EvalSample] | None = None,  # None: `training_queries`, and votes on the corpus
+               queries: Sequence[EvalSample] | None = None,  # None: `training_queries`, votes on the corpus, and drafts
+               drafts: Sequence[str | Path] = (),  # own drafts, each with its bibliography
                progress: bool = True,  # show progress bars
                **parameters: Any,  # for `fit_ranker`
                ) -> FitReport:  # queries, the ranker in use, nDCG@10 before and after, whether it was kept
     "Fit a ranker on a corpus' own citations, and keep it in the corpus' folder where it beats the one in use."
     if queries is None: queries = training_queries(corpus) + Votes(corpus.folder).queries(corpus.columns.row_of)
-    queries = list(queries)
+    queries = [*queries, *(q for draft in drafts for q in draft_queries(corpus, draft))]
     if len(queries) < MIN_QUERIES:
         raise InputError(f"{corpus.folder} makes {len(queries)} queries, too few to fit a ranker on "
                          f"(at least {MIN_QUERIES}).", _TOO_FEW)
@@ -673,3 +676,28 @@ def fit_corpus(corpus: Corpus,
         save_ranker(own_ranker(corpus), fit_ranker(blocks, **parameters), fit_calibration(parts, scores),
                     [q.citing_id for q in queries])
     return report
+
+# %% ../../nbs/84_fitting.ipynb #k45y
+def _citations_of(draft: "Draft") -> Iterator[tuple[str, list[str]]]:  # text with a marker, papers of the corpus
+    "The citations of a draft, each with its sentence and the one before it."
+    from citerec.writing.draft import MARKER, OTHER
+    for sentence in draft.sentences:
+        parts = sentence.marked.replace(MARKER, OTHER).split(OTHER)
+        if len(parts) != len(sentence.citations) + 1: continue  # a slot is open
+        for i, n in enumerate(sentence.citations, start=1):
+            entries = [draft.library.by_key.get(key) for key in draft.citations[n].keys]
+            cited = [e.corpus_id for e in entries if e and e.corpus_id and e.corpus_id not in draft.itself]
+            marked = f"{OTHER.join(parts[:i])}{MARKER}{OTHER.join(parts[i:])}"
+            if cited: yield f"{sentence.previous} {marked}".strip(), cited
+
+def draft_queries(corpus: Corpus,
+                  source: str | Path,  # the main file of a draft that names its bibliography
+                  ) -> list[EvalSample]:
+    "The citations of a draft, as far as they are papers of the corpus."
+    from citerec.recommender import load
+    from citerec.writing.draft import Draft
+    draft = Draft.open(source, load(str(corpus.folder)))
+    name = next(iter(draft.itself), f"draft:{document_print(draft.manuscript.files[0].text)}")
+    return [EvalSample(query_id=f"{name}:{i}", text=text, citing_id=name, relevant=tuple(dict.fromkeys(cited)),
+                       known=tuple(known for known in draft.known if known not in cited))
+            for i, (text, cited) in enumerate(_citations_of(draft)) if len(text.split()) >= _LEAST_SENTENCE]

@@ -27,7 +27,7 @@ from ..data.models import find_model
 from ..data.vectors import cosines, top_k
 from ..errors import InputError
 from .benchmark import filter_of
-from .fitting import JUDGED, MIN_QUERIES, FitReport, fold_of, sentence_queries
+from .fitting import JUDGED, MIN_QUERIES, FitReport, draft_queries, fold_of, sentence_queries
 from ..files import write_atomically
 from ..identity import document_print
 from ..ranking.signals import tuned_encoder
@@ -316,6 +316,7 @@ _ALL = 10**9  # sentences taken
 
 def tune_encoder(corpus: Corpus,
                  queries: Sequence[EvalSample] | None = None,  # None: the corpus' own citing sentences
+                 drafts: Sequence[str | Path] = (),  # own drafts, each with its bibliography
                  epochs: int = 3,
                  layers: int = 3,  # tuned, counted from the last one
                  batch_size: int = 32,  # queries a step
@@ -327,6 +328,7 @@ def tune_encoder(corpus: Corpus,
     numbers = _numbers(corpus.embedder, layers)
     if min(epochs, batch_size) < 1: raise InputError("There is nothing to do.", "Give one epoch and one query or more.")
     if queries is None: queries = sentence_queries(corpus, _ALL, set(), seed)
+    queries = [*queries, *(q for draft in drafts for q in draft_queries(corpus, draft))]
     learned, judged = _parted(corpus, queries := _readable(corpus, queries))
     against, before = _before(corpus, judged)
     model = corpus.embedder.sha256
