@@ -28,7 +28,7 @@ from .gap_fitting import as_arrays
 from .metrics import permutation_test
 from .systems import Gathering
 from ..files import write_atomically
-from ..identity import document_print
+from ..identity import document_prints
 from citerec.ranking.choosing import (
     ABOUT,
     CHOOSER,
@@ -208,7 +208,7 @@ def fit_chooser(tasks: Sequence[ListTask],
     file = ChooserFile(
         sha256=hashlib.sha256(content).hexdigest(), columns=(*SIGNALS, *ABOUT), spread=apart, ranker=RANKER,
         spread_with=together, confidence=fit_confidence([tasks[i] for i in drafts], [final[i] for i in drafts]),
-        fitted_on=tuple(sorted({document_print(t.query.citing_id) for t in tasks})), lists=len(tasks),
+        fitted_on=document_prints(t.query.citing_id for t in tasks), lists=len(tasks),
         report=_report(tasks, {"ranker": of_ranker, "trees": alone, "both": both}))
     return file, content
 

@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['FOLDS', 'WEIGHTS', 'DROPPABLE', 'TREES', 'PARAMETERS', 'SHORT', 'LONG', 'FURTHER', 'Tree', 'MIN_QUERIES', 'JUDGED',
            'fold_of', 'abstract_queries', 'sentence_queries', 'paragraph_queries', 'with_known', 'training_queries',
-           'Block', 'weight_of', 'without_tuned', 'make_blocks', 'off_topic_blocks', 'save_blocks', 'load_blocks',
-           'tasks_of', 'length_of', 'with_further', 'fit_ranker', 'out_of_fold', 'ndcg', 'calibration_rows',
-           'fit_calibration', 'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus', 'draft_queries']
+           'Block', 'weight_of', 'make_blocks', 'off_topic_blocks', 'save_blocks', 'load_blocks', 'tasks_of',
+           'length_of', 'with_further', 'fit_ranker', 'out_of_fold', 'ndcg', 'calibration_rows', 'fit_calibration',
+           'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus', 'draft_queries']
 
 # %% ../../nbs/84_fitting.ipynb #c003
 import hashlib
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -34,7 +34,7 @@ from ..errors import InputError
 from .benchmark import filter_of
 from .systems import Gathering, encoder_saw
 from ..files import write_atomically
-from ..identity import document_print
+from ..identity import document_print, document_prints
 from citerec.ranking.ranker import (
     RANKER,
     Calibration,
@@ -45,11 +45,11 @@ from citerec.ranking.ranker import (
     own_ranker,
     trees_name,
 )
-from ..ranking.signals import NAMES, SIGNALS, Queries, features, without_families, year_of_draft
+from ..ranking.signals import NAMES, Queries, features, without_families, year_of_draft
+from ..recommender import load
 from ..schema import EvalSample, Evidence, SearchFilter
 from ..text import clean
-
-if TYPE_CHECKING: from citerec.writing.draft import Draft
+from ..writing.draft import MARKER, OTHER, Draft, marked_at
 
 # %% ../../nbs/84_fitting.ipynb #c005
 FOLDS = 5
@@ -246,15 +246,6 @@ def _slim(evidence: Evidence) -> Evidence:
     "Without the voters: only the paths on the cards need them."
     return evidence.model_copy(update={"voters": evidence.voters[:0], "nearness": evidence.nearness[:0]})
 
-# %% ../../nbs/84_fitting.ipynb #k14u
-_TUNED = [i for i, name in enumerate(SIGNALS) if "tuned" in name]  # columns of `Evidence.values`
-
-def without_tuned(evidence: Evidence) -> Evidence:
-    "The evidence of a text of which the tuned encoder gives no signal."
-    values = evidence.values.copy()
-    values[:, _TUNED] = np.nan
-    return evidence.model_copy(update={"values": values})
-
 # %% ../../nbs/84_fitting.ipynb #k14s
 def make_blocks(corpus: Corpus,
                 queries: Sequence[EvalSample],
@@ -270,7 +261,7 @@ def make_blocks(corpus: Corpus,
         def among(ids: Sequence[str], rows: np.ndarray = state.evidence.rows) -> np.ndarray:
             return np.isin(rows, corpus.columns.rows(ids))
         evidence = _slim(state.evidence)
-        if document_print(query.citing_id) in seen: evidence = without_tuned(evidence)
+        if document_print(query.citing_id) in seen: evidence = without_families(evidence, ["tuned"])
         yield Block(query, evidence, queries_in(state), year_of_draft(state.filters),
                     among(query.relevant), weight(query), fold_of(query.citing_id),
                     among(query.known) if query.known else None)
@@ -582,7 +573,7 @@ def save_ranker(folder: Path,
     text = trees.model_to_string().encode()
     checked_trees(text)
     kept = RankerFile(names=tuple(NAMES), sha256=hashlib.sha256(text).hexdigest(), calibration=calibration,
-                      fitted_on=tuple(sorted({document_print(i) for i in fitted_on})))
+                      fitted_on=document_prints(fitted_on))
     name = trees_name(kept.sha256)
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -656,7 +647,7 @@ def _compared(corpus: Corpus, queries: int, judged: Sequence[Block], candidate: 
 
 # %% ../../nbs/84_fitting.ipynb #k45
 def fit_corpus(corpus: Corpus,
-               queries: Sequence[EvalSample] | None = None,  # None: `training_queries`, votes on the corpus, and drafts
+               queries: Sequence[EvalSample] | None = None,  # None: `training_queries`, and votes on the corpus
                drafts: Sequence[str | Path] = (),  # own drafts, each with its bibliography
                progress: bool = True,  # show progress bars
                **parameters: Any,  # for `fit_ranker`
@@ -678,24 +669,19 @@ def fit_corpus(corpus: Corpus,
     return report
 
 # %% ../../nbs/84_fitting.ipynb #k45y
-def _citations_of(draft: "Draft") -> Iterator[tuple[str, list[str]]]:  # text with a marker, papers of the corpus
+def _citations_of(draft: Draft) -> Iterator[tuple[str, list[str]]]:  # text with a marker, papers of the corpus
     "The citations of a draft, each with its sentence and the one before it."
-    from citerec.writing.draft import MARKER, OTHER
     for sentence in draft.sentences:
         parts = sentence.marked.replace(MARKER, OTHER).split(OTHER)
         if len(parts) != len(sentence.citations) + 1: continue  # a slot is open
-        for i, n in enumerate(sentence.citations, start=1):
-            entries = [draft.library.by_key.get(key) for key in draft.citations[n].keys]
-            cited = [e.corpus_id for e in entries if e and e.corpus_id and e.corpus_id not in draft.itself]
-            marked = f"{OTHER.join(parts[:i])}{MARKER}{OTHER.join(parts[i:])}"
-            if cited: yield f"{sentence.previous} {marked}".strip(), cited
+        for i, n in enumerate(sentence.citations):
+            cited = [paper for paper in draft.papers_of(draft.citations[n].keys) if paper not in draft.itself]
+            if cited: yield f"{sentence.previous} {marked_at(parts, i)}".strip(), cited
 
 def draft_queries(corpus: Corpus,
                   source: str | Path,  # the main file of a draft that names its bibliography
                   ) -> list[EvalSample]:
     "The citations of a draft, as far as they are papers of the corpus."
-    from citerec.recommender import load
-    from citerec.writing.draft import Draft
     draft = Draft.open(source, load(str(corpus.folder)))
     name = next(iter(draft.itself), f"draft:{document_print(draft.manuscript.files[0].text)}")
     return [EvalSample(query_id=f"{name}:{i}", text=text, citing_id=name, relevant=tuple(dict.fromkeys(cited)),

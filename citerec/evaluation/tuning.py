@@ -31,7 +31,7 @@ from .fitting import JUDGED, MIN_QUERIES, FitReport, draft_queries, fold_of, sen
 from ..files import write_atomically
 from ..identity import document_print
 from ..ranking.signals import tuned_encoder
-from ..ranking.tuned import CARD, masked, own_tuned, save_tuned
+from ..ranking.tuned import CARD, MOST_WORDS, masked, own_tuned, save_tuned
 from ..schema import EvalSample
 from ..text import clean
 
@@ -45,8 +45,8 @@ def _readable(corpus: Corpus, queries: Sequence[EvalSample]) -> list[EvalSample]
 def _parted(corpus: Corpus, queries: Sequence[EvalSample]) -> tuple[list[EvalSample], list[EvalSample]]:
     "The queries to learn from, and those that judge; raises `InputError` where they are too few."
     if len(queries) < MIN_QUERIES:
-        raise InputError(f"{corpus.folder} has {len(queries)} citing sentences of at most 90 words, too few to tune an "
-                         f"encoder on (at least {MIN_QUERIES}).", _FIX)
+        raise InputError(f"{corpus.folder} has {len(queries)} citing sentences of at most {MOST_WORDS} words, too "
+                         f"few to tune an encoder on (at least {MIN_QUERIES}).", _FIX)
     learned = [q for q in queries if fold_of(q.citing_id) != JUDGED]
     judged = [q for q in queries if fold_of(q.citing_id) == JUDGED]
     if not learned or not judged:

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import Field, ValidationError
 
 from ..data.corpus import Corpus
 from ..data.lexical import B, K1, stems, title_name
 from ..data.sample import shipped
 from ..errors import ModelError, explain
-from ..identity import Print, surnames
+from ..identity import Print, Sha256, surnames
 from .signals import remembered
 from .trees import Trees, checked
 from ..schema import Paper, Record
@@ -216,7 +216,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 class ChooserFile(Record):
     "What `chooser.json` holds."
-    sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]  # of the trees
+    sha256: Sha256  # of the trees
     columns: tuple[str, ...]  # `SIGNALS` and `ABOUT` when the trees were fitted
     spread: Positive  # of scores, so that their softmax is a share
     ranker: Annotated[float, Field(ge=0, allow_inf_nan=False)]  # weight of the ranker's score, where there is one

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, StringConstraints, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from ..data.corpus import Corpus
 from ..data.sample import shipped
 from ..errors import ModelError, explain
-from ..identity import Print
+from ..identity import Print, Sha256
 from .signals import NAMES
 from ..schema import Record
 
@@ -218,7 +218,7 @@ class _Trees:
 class RankerFile(Record):
     "What `ranker.json` holds."
     names: tuple[str, ...]  # of the signals
-    sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]  # of the trees
+    sha256: Sha256  # of the trees
     calibration: Calibration | None
     fitted_on: tuple[Print, ...]  # fingerprints of the citing documents learned from
 

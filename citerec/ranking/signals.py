@@ -695,19 +695,19 @@ def features(evidence: Evidence,
     return np.column_stack([*columns, age, raw["length"], young, *query]).astype(np.float32)
 
 # %% ../../nbs/45_signals.ipynb #s040
+_TUNED = tuple(name for name in SIGNALS if "tuned" in name)  # signals of the tuned encoder
 _OF_MEANING = ("dense", "dense_near", "centroid", "ctx_best", "ctx_near", "ctx_soft", "vote50", "vote200", "vote_soft",
-               "vote_soft_norm", "vote_year", "citer_best", "citer_mean", "tuned", "tuned_place", "tuned_below",
-               "ctx_tuned", "ctx_tuned_place", "ctx_tuned_below")  # signals that need vectors
+               "vote_soft_norm", "vote_year", "citer_best", "citer_mean", *_TUNED)  # signals that need vectors
 
 def without_families(evidence: Evidence,
-                     families: Sequence[str],  # of `SIGNALS_OF`, or "claim", or "meaning"
+                     families: Sequence[str],  # of `SIGNALS_OF`, or "claim", "meaning" or "tuned"
                      ) -> Evidence:
     "The evidence as it would be without some families."
     if not families: return evidence
     led = [by for family, by in evidence.found_by.items() if family not in families]
     keep = np.any(led, axis=0)
     values, by_variant = evidence.values[keep].copy(), evidence.by_variant[keep].copy()
-    of = {**SIGNALS_OF, "meaning": _OF_MEANING}
+    of = {**SIGNALS_OF, "meaning": _OF_MEANING, "tuned": _TUNED}
     names = {name for family in families for name in of.get(family, ())}
     values[:, [SIGNALS.index(name) for name in names]] = np.nan
     kinds = {"context": [CONTEXT, CONTEXT_WORDS], "graph": [VOTES], "meaning": [MEANING, CONTEXT, VOTES]}

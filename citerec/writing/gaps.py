@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import Field, ValidationError
 
 from ..data.embedding import Embedder
 from ..data.sample import shipped
 from ..errors import InputError, ModelError, explain
+from ..identity import Sha256
 from ..ranking.trees import Trees
 from ..schema import Record
 from ..text import language_of
@@ -386,7 +387,7 @@ _AGAIN = "Reinstall citerec, or fit the weights again with `python -m citerec.ev
 
 class GapFile(Record):
     "What `gaps.json` holds."
-    sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]  # of the numbers
+    sha256: Sha256  # of the numbers
     slope: Finite  # probability = 1 / (1 + exp(-(slope * score + shift)))
     shift: Finite
     threshold: Probability  # sentences with at least this probability count as needing a citation
