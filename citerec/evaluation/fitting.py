@@ -678,6 +678,7 @@ def _citations_of(draft: Draft) -> Iterator[tuple[str, list[str]]]:  # text with
             cited = [paper for paper in draft.papers_of(draft.citations[n].keys) if paper not in draft.itself]
             if cited: yield f"{sentence.previous} {marked_at(parts, i)}".strip(), cited
 
+# %% ../../nbs/84_fitting.ipynb #k45ys
 def draft_queries(corpus: Corpus,
                   source: str | Path,  # the main file of a draft that names its bibliography
                   ) -> list[EvalSample]:

@@ -223,6 +223,7 @@ def _placed(name: str, values: np.ndarray, among: np.ndarray) -> dict[str, np.nd
     best = values[first[0]] if len(first) else np.float32(0)
     return {name: values, f"{name}_place": place, f"{name}_below": values - best}
 
+# %% ../../nbs/45_signals.ipynb #s017ks
 @remembered(1)
 def _tuned(corpus: Corpus, _changed: int) -> Tuned | None: return load_tuned(corpus)
 
@@ -232,6 +233,7 @@ def tuned_encoder(corpus: Corpus,
     card = own_tuned(corpus) / CARD
     return _tuned(corpus, card.stat().st_mtime_ns if card.exists() else 0)
 
+# %% ../../nbs/45_signals.ipynb #s017kt
 def tuned_signals(corpus: Corpus,
                   queries: Queries,
                   filters: SearchFilter,

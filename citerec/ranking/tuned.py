@@ -88,6 +88,7 @@ def own_tuned(corpus: Corpus,
     "The folder of a corpus' own tuned encoder."
     return corpus.folder / "encoder"
 
+# %% ../../nbs/44b_tuned.ipynb #t014s
 def _fitting(folder: Path, embedder: Embedder) -> Tuned | None:
     "The tuned encoder of a folder; None where it belongs to another model."
     card, weights = read_tuned(folder)
@@ -95,6 +96,7 @@ def _fitting(folder: Path, embedder: Embedder) -> Tuned | None:
     try: return Tuned(embedder.with_layers(card.layers, weights), frozenset(card.fitted_on))
     except KeyError as e: raise ModelError(f"The weights in {folder} lack {e}.", _AGAIN) from None
 
+# %% ../../nbs/44b_tuned.ipynb #t014t
 def load_tuned(corpus: Corpus,
                ) -> Tuned | None:  # None: there is none for the corpus' model
     "The corpus' own tuned encoder where it has one, else the one that ships with citerec."
