@@ -45,7 +45,7 @@ def _texts_say(corpus: Corpus) -> tuple[dict[str, set[str]], set[str]]:
     "For each name in a small corpus, the papers that have it; and the plain words that are names."
     ids: dict[str, set[str]] = {}
     plain: set[str] = set()
-    if corpus.given or len(corpus) > _SMALL: return ids, plain
+    if len(corpus) > _SMALL: return ids, plain
     for paper in corpus.papers(corpus.ids):
         keys, words = _says(paper.title, paper.abstract)
         plain |= words
