@@ -6,7 +6,7 @@
 __all__ = ['CITING', 'FOLDS', 'MIN_DOCUMENTS', 'MEANING_STRENGTH', 'WORDS_STRENGTH', 'INNER', 'LINE_STRENGTH', 'SHOWN_ALONE',
            'TREES', 'NODES', 'TEN', 'LONG_ENOUGH', 'GROUPS', 'SEED', 'GapRows', 'gap_rows', 'folds_of', 'logistic',
            'shared_columns', 'rarity_of', 'Fitting', 'fit_meaning', 'fit_words', 'model_of', 'fit_alone',
-           'scored_by_others', 'fit_line', 'as_arrays', 'fit_trees', 'fit_numbers', 'best_threshold',
+           'scored_by_others', 'fit_line', 'as_arrays', 'fit_trees', 'fit_numbers', 'fit_reader', 'best_threshold',
            'precision_at_ten', 'measured', 'cross_validated', 'report_rows', 'platt', 'reliability',
            'calibration_error', 'reason_weights', 'fit_gaps', 'save_gaps', 'main', 'report_frame']
 
@@ -16,6 +16,7 @@ import gzip
 import hashlib
 import io
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from tqdm.auto import tqdm
 
 from ..data.sample import shipped
 from ..errors import InputError
+from .gap_reading import train_reader
 from ..files import write_atomically
 from ..ranking.trees import Trees
 from citerec.writing.gaps import (
@@ -35,18 +37,17 @@ from citerec.writing.gaps import (
     REASONS,
     GapFile,
     GapModel,
-    Place,
     Signs,
     gram_table,
     grams,
     line_columns,
     new_names,
-    places,
     reasons_of,
     signs_of,
     tree_columns,
     weighed,
 )
+from ..writing.reading import READER, Place, Reader, places, reader_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,12 +192,15 @@ def fit_words(fitting: Fitting,
 INNER = 3  # folds
 
 def model_of(numbers: dict[str, np.ndarray],  # the weights
+             reader: Reader | None = None,  # None: only what needs no reader can be asked
              ) -> GapModel:
     "A model from weights that are not in a folder."
     model = GapModel.__new__(GapModel)
     model.numbers = numbers
+    if reader: model.reader = reader
     return model
 
+# %% ../../nbs/87_gap_fitting.ipynb #f029b
 def fit_alone(fitting: Fitting,
               chosen: np.ndarray,  # rows to fit on
               ) -> tuple[dict[str, np.ndarray], np.ndarray]:  # weights; scores, shape (2, texts)
@@ -272,7 +276,7 @@ def fit_numbers(fitting: Fitting,
                 seed: int = 0,
                 trees: int = TREES,
                 ) -> dict[str, np.ndarray]:  # what `gaps.npz` holds
-    "Fit all four models on some rows."
+    "Fit the four small models on some rows."
     numbers, _ = fit_alone(fitting, chosen)
     rows, scores = zip(*scored_by_others(fitting, chosen, seed), strict=True)
     order = np.concatenate(rows)
@@ -283,6 +287,16 @@ def fit_numbers(fitting: Fitting,
     numbers["bias"] = np.array([*numbers["bias"][:2], shift])
     return numbers | {"line": line} | {f"tree_{name}": getattr(fitted, name)
                                        for name in ("column", "border", "left", "right", "value")}
+
+# %% ../../nbs/87_gap_fitting.ipynb #f037
+def fit_reader(fitting: Fitting,
+               chosen: np.ndarray,  # rows to fit on
+               folder: Path | None = None,  # keeps what was trained
+               progress: bool = True,  # show a progress bar
+               ) -> bytes:  # what `reader.safetensors` holds
+    "Train a reader on some rows."
+    found = [fitting.rows.places[row] for row in chosen]
+    return train_reader(found, fitting.rows.cited[chosen], fitting.weights[chosen], folder, progress=progress)
 
 # %% ../../nbs/87_gap_fitting.ipynb #f041
 TEN, LONG_ENOUGH = 10, 40  # sentences
@@ -322,21 +336,31 @@ GROUPS: dict[str, Callable[[GapRows], np.ndarray]] = {
     "… without names of authors": lambda rows: rows.citing & ~rows.named,
     "books, tutorials": lambda rows: ~rows.citing}
 
+# %% ../../nbs/87_gap_fitting.ipynb #f044r
+def _scored(fitting: Fitting, fold: np.ndarray, f: int, model: GapModel) -> dict[str, np.ndarray]:  # model -> scores
+    "What a model says of the sentences of one fold, and what parts of it say."
+    signs = fitting.signs.of(np.flatnonzero(fold == f))
+    plain, read = model.by_signs(signs), model.reader(signs.sentences)
+    return {"words and cues": model.alone(signs)[1, signs.at[0]], "all but the reader": plain, "all": plain + read,
+            "all, each sentence alone": model.by_signs(signs, alone=True) + read}
+
+# %% ../../nbs/87_gap_fitting.ipynb #f044q
 def cross_validated(fitting: Fitting,
                     seeds: Sequence[int] = (0,),  # one division into folds each
                     trees: int = TREES,
-                    progress: bool = True,  # show a progress bar
+                    folder: Path | None = None,  # keeps readers that were trained
+                    progress: bool = True,  # show progress bars
                     ) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:  # model -> scores and folds of each seed
-    "Scores of each document by models of the others: of the plain model, of all four, and of sentences alone."
-    signs, found = fitting.signs, dict[str, list[tuple[np.ndarray, np.ndarray]]]()
+    "Scores of each document by models of the others: of the plain model, of all but one, of all, and alone."
+    found = dict[str, list[tuple[np.ndarray, np.ndarray]]]()
     for seed in seeds:
-        fold = folds_of(fitting.rows.documents, seed)
-        scores = {name: np.zeros(len(fold)) for name in ("words and cues", "all", "all, each sentence alone")}
+        fold, scores = folds_of(fitting.rows.documents, seed), dict[str, np.ndarray]()
         for f in tqdm(range(FOLDS), desc=f"folds of seed {seed}", disable=not progress):
-            model, part = model_of(fit_numbers(fitting, np.flatnonzero(fold != f), seed, trees)), fold == f
-            scores["words and cues"][part] = model.alone(signs)[1, signs.at[0, part]]
-            scores["all"][part] = model.scores(signs)[part]
-            scores["all, each sentence alone"][part] = model.scores(signs, alone=True)[part]
+            chosen = np.flatnonzero(fold != f)
+            reader = reader_of(fit_reader(fitting, chosen, folder, progress))
+            model = model_of(fit_numbers(fitting, chosen, seed, trees), reader)
+            for name, said in _scored(fitting, fold, f, model).items():
+                scores.setdefault(name, np.zeros(len(fold)))[fold == f] = said
         for name, values in scores.items(): found.setdefault(name, []).append((values, fold))
     return found
 
@@ -400,27 +424,33 @@ def _packed(numbers: dict[str, np.ndarray]) -> bytes:
 def fit_gaps(rows: GapRows,
              seeds: Sequence[int] = (0,),  # of the cross-validation
              trees: int = TREES,
+             folder: Path | None = None,  # keeps readers that were trained
              progress: bool = True,  # show progress bars
-             ) -> tuple[GapFile, bytes]:  # what `gaps.json` and `gaps.npz` hold
+             ) -> tuple[GapFile, dict[str, bytes]]:  # what `gaps.json` holds; the contents of the other files
     "Measure by cross-validation, calibrate, and fit on all documents."
     fitting = Fitting.of(rows)
-    found = cross_validated(fitting, seeds, trees, progress)
+    found = cross_validated(fitting, seeds, trees, folder, progress)
     scores = np.concatenate([run[rows.citing] for run, _ in found["all"]])
     cited = np.tile(rows.cited[rows.citing], len(seeds))
     slope, shift = platt(scores, cited)
     said = 1 / (1 + np.exp(-(slope * scores + shift)))
-    content = _packed(fit_numbers(fitting, np.arange(len(rows)), SEED, trees))
-    return GapFile(sha256=hashlib.sha256(content).hexdigest(), slope=slope, shift=shift,
+    every = np.arange(len(rows))
+    contents = {NUMBERS: _packed(fit_numbers(fitting, every, SEED, trees)),
+                READER: fit_reader(fitting, every, folder, progress)}
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    return GapFile(sha256=sums[NUMBERS], reader=sums[READER], slope=slope, shift=shift,
                    threshold=round(best_threshold(said, cited), 3), reasons=reason_weights(rows),
                    threshold_origin="best F1 on papers and theses that were not fitted on",
                    fitted_on=dict(documents=len(set(rows.documents)), sentences=len(rows), cited=int(rows.cited.sum())),
-                   report=report_rows(fitting, found), reliability=reliability(said, cited)), content
+                   report=report_rows(fitting, found), reliability=reliability(said, cited)), contents
 
-def save_gaps(folder: Path, file: GapFile, content: bytes) -> None:
-    "Write both files, the numbers first."
+# %% ../../nbs/87_gap_fitting.ipynb #f061t
+def save_gaps(folder: Path, file: GapFile, contents: dict[str, bytes]) -> None:
+    "Write the files, `gaps.json` last."
+    def write(name: str, content: bytes) -> None: write_atomically(folder / name, lambda f: f.write(content))
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / NUMBERS, lambda f: f.write(content))
-    write_atomically(folder / GAPS, lambda f: f.write((file.model_dump_json(indent=1) + "\n").encode()))
+    for name, content in contents.items(): write(name, content)
+    write(GAPS, (file.model_dump_json(indent=1) + "\n").encode())
 
 # %% ../../nbs/87_gap_fitting.ipynb #f063
 def main(arguments: Sequence[str] | None = None,  # None: those of the command line
@@ -428,11 +458,13 @@ def main(arguments: Sequence[str] | None = None,  # None: those of the command l
     "Fit the weights for gaps and print the report."
     parser = argparse.ArgumentParser(prog="python -m citerec.evaluation.gap_fitting", description=main.__doc__)
     parser.add_argument("folder", type=Path, help="holds sentences.jsonl or sentences.jsonl.gz")
-    parser.add_argument("--out", type=Path, default=shipped("gaps"), help="where gaps.json and gaps.npz are written")
+    parser.add_argument("--out", type=Path, default=shipped("gaps"), help="where the three files are written")
     parser.add_argument("--seeds", type=int, default=1, help="divisions into folds that are averaged")
     options = parser.parse_args(arguments)
-    file, content = fit_gaps(gap_rows(options.folder), seeds=range(options.seeds))
-    save_gaps(options.out, file, content)
+    part = options.out.with_name(f"{options.out.name}.part")
+    file, contents = fit_gaps(gap_rows(options.folder), seeds=range(options.seeds), folder=part)
+    save_gaps(options.out, file, contents)
+    shutil.rmtree(part, ignore_errors=True)
     print(report_frame(file).to_string(index=False))
     print(f"expected calibration error {calibration_error(file.reliability):.4f}, threshold {file.threshold}")
 

@@ -28,11 +28,12 @@ from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from .audit import audit, missing_keys
 from .changes import Change, recover, undo
-from .gaps import Gap, find_gaps, not_english, places
+from .gaps import Gap, find_gaps, not_english
 from .insertion import cite_changes, place_at
 from .library import Bibliography
 from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
 from .prose import Format
+from .reading import places
 from .remarks import Remark, Report
 from .uncited import paper_called, uncited_names
 

@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES', 'SIZES', 'SECTIONS', 'PLACES', 'UNKNOWN', 'Finite', 'Probability', 'GAPS',
-           'NUMBERS', 'A_NEW_NAME', 'NO_REASON', 'NAMES_A_WORK', 'REASONS', 'ABSTRACT', 'Place', 'places',
-           'document_starts', 'cue_counts', 'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings',
-           'grams', 'gram_table', 'weighed', 'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel',
-           'shipped_gaps', 'citation_need', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name',
-           'not_english', 'find_gaps']
+           'NUMBERS', 'A_NEW_NAME', 'NO_REASON', 'NAMES_A_WORK', 'REASONS', 'ABSTRACT', 'document_starts', 'cue_counts',
+           'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams', 'gram_table', 'weighed',
+           'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel', 'shipped_gaps', 'citation_need',
+           'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name', 'not_english', 'find_gaps']
 
 # %% ../../nbs/73_gaps.ipynb #g003
 import hashlib
@@ -16,7 +15,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,37 +23,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field, ValidationError
 
-from ..data.embedding import Embedder
 from ..data.sample import shipped
 from ..errors import InputError, ModelError, explain
 from ..identity import Sha256
 from ..ranking.trees import Trees
 from ..schema import Record
 from ..text import language_of
+from .reading import READER, Place, Reader, places, reader_of, shipped_embedder
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
-# %% ../../nbs/73_gaps.ipynb #g011
-@dataclass(frozen=True)
-class Place:
-    "A sentence with its neighbours and its section."
-    text: str
-    previous: str = ""  # the sentence before it; empty where a section begins
-    next: str = ""  # the sentence after it; empty where a section ends
-    section: str = ""  # titles from the outermost section to the innermost: "Experiments > Data"
-    document: str | None = None  # which document it stands in; None: not known
-
-# %% ../../nbs/73_gaps.ipynb #g011s
-def places(rows: Any,  # dictionaries or objects with `text`, `previous`, `next` and `section`; or a table of pandas
-           ) -> list[Place]:
-    "Sentences with their surroundings; what a row lacks counts as empty."
-    if hasattr(rows, "to_dict"): rows = rows.to_dict("records")
-    def field(row: Any, name: str) -> str:
-        value = row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
-        return value if isinstance(value, str) else ""
-    return [Place(field(row, "text"), field(row, "previous"), field(row, "next"), field(row, "section"),
-                  field(row, "doc_id") or None) for row in rows]
 
 # %% ../../nbs/73_gaps.ipynb #g015
 _FRONT = re.compile(r"(?i)(abstract|introduction|summary|preface)\b")
@@ -283,22 +261,17 @@ def place_columns(found: Sequence[Place],
         words |= own
     return table
 
-# %% ../../nbs/73_gaps.ipynb #g041
+# %% ../../nbs/73_gaps.ipynb #g041s
 _LAYERS = (2, 4)  # of the encoder's six
 
-@cache
-def _encoder() -> Any:
-    "The encoder of the embedding model that ships with citerec."
-    return Embedder().model
-
-# %% ../../nbs/73_gaps.ipynb #g041s
 def meanings(texts: Sequence[str],
              ) -> np.ndarray:  # float16, shape (texts, 3 * dim)
     "The vectors of texts from the middle layers of the embedding model; all zeros for an empty text."
+    encoder = shipped_embedder().model
     full = [i for i, text in enumerate(texts) if text.strip()]
-    out = np.zeros((len(texts), 3 * _encoder().dim), dtype=np.float16)
+    out = np.zeros((len(texts), 3 * encoder.dim), dtype=np.float16)
     if full:
-        layers = _encoder().encode_layers([texts[i] for i in full], _LAYERS)
+        layers = encoder.encode_layers([texts[i] for i in full], _LAYERS)
         out[full] = np.concatenate([layers[:, 0, 0], layers[:, 1, 0], layers[:, 1, 1]], axis=1)
     return out
 
@@ -346,6 +319,14 @@ class Signs:
     sections: np.ndarray  # shape (sentences, marks)
     places: np.ndarray  # shape (sentences, len(PLACES))
     places_alone: np.ndarray  # the same, as if each sentence came alone
+    sentences: tuple[Place, ...]  # as they stand
+
+    def of(self,
+           rows: np.ndarray,  # of the sentences
+           ) -> "Signs":
+        "The signs of some of the sentences."
+        some = {name: getattr(self, name)[rows] for name in ("sections", "places", "places_alone")}
+        return replace(self, **some, at=self.at[:, rows], sentences=tuple(self.sentences[row] for row in rows))
 
 # %% ../../nbs/73_gaps.ipynb #g047s
 def signs_of(found: Sequence[Place],
@@ -356,7 +337,8 @@ def signs_of(found: Sequence[Place],
     around = [[at[getattr(place, name)] for place in found] for name in ("text", "previous", "next")]
     return Signs(tuple(texts), np.array(around, dtype=int).reshape(3, len(found)), meanings(texts),
                  np.log1p([cue_counts(text) for text in texts]).reshape(len(texts), -1),
-                 np.array([section_marks(p.section) for p in found]), place_columns(found), place_columns(found, True))
+                 np.array([section_marks(p.section) for p in found]), place_columns(found), place_columns(found, True),
+                 tuple(found))
 
 # %% ../../nbs/73_gaps.ipynb #g051
 def line_columns(signs: Signs,
@@ -385,9 +367,11 @@ GAPS = "gaps.json"
 NUMBERS = "gaps.npz"
 _AGAIN = "Reinstall citerec, or fit the weights again with `python -m citerec.evaluation.gap_fitting`."
 
+# %% ../../nbs/73_gaps.ipynb #g057b
 class GapFile(Record):
     "What `gaps.json` holds."
     sha256: Sha256  # of the numbers
+    reader: Sha256  # of the reader
     slope: Finite  # probability = 1 / (1 + exp(-(slope * score + shift)))
     shift: Finite
     threshold: Probability  # sentences with at least this probability count as needing a citation
@@ -398,14 +382,20 @@ class GapFile(Record):
     reliability: list[tuple[Probability, Probability, int]]  # mean probability, share cited, sentences
 
 # %% ../../nbs/73_gaps.ipynb #g058
-def _read_weights(folder: Path) -> tuple[GapFile, dict[str, np.ndarray]]:
-    "Both files of the weights, which belong together."
+def _whole(file: Path, sha256: str) -> bytes:
+    "The content of a file that is the one that was fitted."
+    content = file.read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256: raise ValueError(f"{file.name} was altered")
+    return content
+
+# %% ../../nbs/73_gaps.ipynb #g058b
+def _read_weights(folder: Path) -> tuple[GapFile, dict[str, np.ndarray], bytes]:
+    "The files of the weights, which belong together; the last is the reader's."
     try:
         file = GapFile.model_validate_json((folder / GAPS).read_bytes(), strict=True)
-        content = (folder / NUMBERS).read_bytes()
-        if hashlib.sha256(content).hexdigest() != file.sha256: raise ValueError("they were altered")
-        with np.load(io.BytesIO(content), allow_pickle=False) as numbers:
-            return file, {name: numbers[name] for name in numbers.files}
+        reader = _whole(folder / READER, file.reader)
+        with np.load(io.BytesIO(_whole(folder / NUMBERS, file.sha256)), allow_pickle=False) as numbers:
+            return file, {name: numbers[name] for name in numbers.files}, reader
     except ValidationError as e:
         raise ModelError(f"{folder / GAPS} is not the file of the weights for gaps ({explain(e)}).", _AGAIN) from None
     except (OSError, ValueError) as e:
@@ -415,9 +405,10 @@ def _read_weights(folder: Path) -> tuple[GapFile, dict[str, np.ndarray]]:
 class GapModel:
     "The fitted weights, and the probabilities they give."
     def __init__(self,
-                 folder: Path,  # holds gaps.json and gaps.npz
+                 folder: Path,  # holds gaps.json, gaps.npz and reader.safetensors
                  ):
-        self.file, self.numbers = _read_weights(folder)
+        self.file, self.numbers, reader = _read_weights(folder)
+        self.reader: Reader = reader_of(reader)
 
     @cached_property
     def column_of(self) -> dict[str, int]:
@@ -439,13 +430,19 @@ class GapModel:
         words = weighed(counts, n["rarity"]) @ n["words"]
         return np.stack([signs.meanings @ n["meaning"] + n["bias"][0], words + signs.cues @ n["cues"] + n["bias"][1]])
 
-    def scores(self,
-               signs: Signs,
-               alone: bool = False,  # as if each sentence came alone
-               ) -> np.ndarray:  # shape (sentences,); higher is more probable
-        "The scores of sentences in their places: the sum of the linear model and the trees."
+    def by_signs(self,
+                 signs: Signs,
+                 alone: bool = False,  # as if each sentence came alone
+                 ) -> np.ndarray:  # shape (sentences,); higher is more probable
+        "The scores of sentences in their places without the reader: the sum of the linear model and the trees."
         line = line_columns(signs, alone) @ self.numbers["line"] + self.numbers["bias"][2]
         return line + self.trees(tree_columns(signs, self.alone(signs), alone))
+
+    def scores(self,
+               signs: Signs,
+               ) -> np.ndarray:  # shape (sentences,); higher is more probable
+        "The scores of sentences in their places: the sum of the linear model, the trees and the reader."
+        return self.by_signs(signs) + self.reader(signs.sentences)
 
     def probabilities(self,
                       signs: Signs,
@@ -551,8 +548,8 @@ def _has_source(manuscript: Any, has_new_name: Sequence[bool]) -> list[bool]:
     return sourced
 
 # %% ../../nbs/73_gaps.ipynb #g094u
-_NAMED, _NAMED_SHIFT = .86, 1.02  # of the log odds, where a sentence names a work of the corpus for the first time
-_NAMED_LEAST = .37  # share with a citation among those whose words alone ask for none
+_NAMED, _NAMED_SHIFT = .67, .76  # of the log odds, where a sentence names a work of the corpus for the first time
+_NAMED_LEAST = .44  # share with a citation among those whose words alone ask for none
 _FAINT = 1e-6  # of a probability whose log odds are taken
 
 def with_name(probability: float,  # by the words of a sentence
