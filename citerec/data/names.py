@@ -55,6 +55,13 @@ def _weights(text: str) -> dict[str, float]:
         weights[phrase] = max(weights.get(phrase, 0.0), weight)
     return weights
 
+# %% ../../nbs/38a_names.ipynb #t009b
+_VARIANT = re.compile(r"\b([A-Z]\w*?[A-Za-z])-?\d[\w.]*|\b([A-Z]\w*[A-Za-z])-[A-Za-z]")
+
+def _with_bases(text: str) -> str:
+    "A text, followed by the names of which its words are variants."
+    return " . ".join([text, *dict.fromkeys(one or other for one, other in _VARIANT.findall(text))])
+
 # %% ../../nbs/38a_names.ipynb #t011
 _UNSURE = 1.0  # the vote that a phrase keeps to itself, in sentences of full weight
 
@@ -105,7 +112,7 @@ class NameIndex:
                seen: np.ndarray,  # bool, shape (sentences,): False where a sentence is hidden
                ) -> tuple[sparse.csr_matrix, np.ndarray]:
         "The share of each sentence in each phrase of a text, shape (phrases, sentences); and the votes of the phrases."
-        phrases = dict.fromkeys(phrase for phrase, *_ in _phrases(_tokens(text)))
+        phrases = dict.fromkeys(phrase for phrase, *_ in _phrases(_tokens(_with_bases(text))))
         rows = [self._place[phrase] for phrase in phrases if phrase in self._place]
         said = self._said[rows] @ sparse.diags_array(seen.astype(np.float32))
         whole = np.asarray(said.sum(axis=1)).ravel() + _UNSURE

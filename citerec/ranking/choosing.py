@@ -109,9 +109,11 @@ class ListWords:
 MEASURES = ("meaning", "centred", "words", "title", "name", "authors", "called")
 Called = Callable[[str], np.ndarray]  # a text -> for each paper of a list, how much its phrases mean the paper
 
+_POSSESSIVE = re.compile(r"['’]s\b")
+
 def capitalised(sentence: str) -> frozenset[str]:
     "The capitalised words of a sentence, as surnames are compared."
-    return surnames(re.findall(r"\b[^\W\d_a-z][\w'’]+", sentence))
+    return surnames(re.findall(r"\b[^\W\d_a-z][\w'’]+", _POSSESSIVE.sub("", sentence)))
 
 # %% ../../nbs/49a_choosing.ipynb #w016
 class PaperList:
@@ -141,16 +143,19 @@ class PaperList:
 _SMALL = frozenset("a an the of for and in on with to via by from".split())  # words that initials often leave out
 _SHORT = re.compile(r"[\w-]{3,8}")
 
-def _initials(title: str) -> tuple[str, str]:
-    "The first letters of a title's words: of all, and of those that are not small."
-    words = re.sub(r"[^\w\s-]", "", title.lower()).replace("-", " ").split()
-    return "".join(w[0] for w in words), "".join(w[0] for w in words if w not in _SMALL)
+def _initials(title: str) -> tuple[str, ...]:
+    "The first letters of a title's words: of all, and of those that are not small; a hyphen joins or parts."
+    plain = re.sub(r"[^\w\s-]", "", title.lower())
+    out = dict[str, None]()
+    for words in (plain.replace("-", " ").split(), plain.replace("-", "").split()):
+        out["".join(w[0] for w in words)] = out["".join(w[0] for w in words if w not in _SMALL)] = None
+    return tuple(out)
 
 def _abbreviated(papers: PaperList, text: str) -> list[int]:
     "For each paper, how many letters a word has that is an abbreviation of a part of its title."
     words = {w.lower().removesuffix("s").replace("-", "") for w in _SHORT.findall(text)}
-    return [max((len(w) for w in words if any(w in letters for letters in both)), default=0)
-            for both in papers.initials]
+    return [max((len(w) for w in words if any(w in letters for letters in of_title)), default=0)
+            for of_title in papers.initials]
 
 # %% ../../nbs/49a_choosing.ipynb #w020
 PARTS = ("whole", "sentence", "before", "left", "right", "beside", "capitals", "others")
