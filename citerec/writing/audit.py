@@ -349,14 +349,15 @@ def _published(case: Case) -> Iterator[Remark]:
                       (entry.entry.fields[name], venue) if name and venue else None)
 
 # %% ../../nbs/75_audit.ipynb #c025
-_RETRACTED = re.compile(r"^\W*(?:retracted(?: article)?|retraction(?: notice)?|withdrawn(?: article)?)"
-                        r"\s*[:\-\u2013\u2014\]]", re.IGNORECASE)
+_WITHDRAWN = r"(?:retracted(?: article| paper)?|retraction(?: notice| note)?(?: to)?|withdrawn(?: article)?)"
+_RETRACTED = re.compile(rf"^(?:\W*{_WITHDRAWN}\s*[:\-\u2013\u2014\])])+|[(\[]\s*{_WITHDRAWN}\s*[)\]]\W*$",
+                        re.IGNORECASE)
 
 def retracted(paper: Paper,
               ) -> bool:
     "Whether a record says that its paper was retracted."
     concepts = {c.lower() for c in paper.concepts}
-    return bool(_RETRACTED.match(paper.title)) or bool(concepts & {"retracted", "retracted publication"})
+    return bool(_RETRACTED.search(paper.title)) or bool(concepts & {"retracted", "retracted publication"})
 
 # %% ../../nbs/75_audit.ipynb #c025s
 def _retractions(case: "_Near") -> Iterator[Remark]:
@@ -380,6 +381,14 @@ def _record_slips(case: Case, ours: Paper, theirs: Paper) -> bool:
     slips = len(mine) == len(other) and all(map(is_slip, mine, other))
     return slips and common(mine) > _RARER * (common(other) + 1)
 
+_SOONER, _CITING = 1, 2  # years that a preprint is cited before its paper; papers that cite it sooner, at least
+
+def _cited_before(case: Case, ours: Paper, record: Paper) -> bool:
+    "Whether papers cite a record long before its year, so that an earlier year is rather right."
+    if not case.corpus or not ours.year or not record.year or ours.year > record.year: return False
+    years = case.corpus.columns.years[case.corpus.graph.citations_of(case.corpus.row(record.paper_id))]
+    return int(((years > 0) & (years < record.year - _SOONER)).sum()) >= _CITING
+
 # %% ../../nbs/75_audit.ipynb #c026s
 def _differing(case: "_Near") -> Iterator[Remark]:
     "Fields that differ from the record."
@@ -390,6 +399,7 @@ def _differing(case: "_Near") -> Iterator[Remark]:
         for d in differences(own, record):
             if d.field == "year" and (bad & {"year", "date"} or entry.entry.kind in _WHOLES): continue
             if d.field == "title" and _record_slips(case, own, record): continue
+            if d.field == "year" and _cited_before(case, own, record): continue
             name = d.field if d.field != "venue" else "booktitle" if entry.entry.fields.get("booktitle") else "journal"
             if name == "year" and not entry.entry.fields.get("year"): name = "date"
             change = entry.entry.fields.get(name, d.ours), d.theirs
@@ -413,7 +423,7 @@ def _other_owner(case: Case, name: str, paper: Paper) -> Paper | None:
     return next((other for other in found if not akin(other.title, paper.title)), None)
 
 # %% ../../nbs/75_audit.ipynb #c028
-_LOOKED_AT = 20  # titles of the corpus that are compared with one of an entry
+_LOOKED_AT = 50  # titles of the corpus that are compared with one of an entry
 _APART = 1  # years between an entry and a record with nearly its title
 _LONG_TITLE = 5  # words of a title that is recognised with another word in it
 _TELLING = 4  # words of a title that names a paper, at least
@@ -534,7 +544,7 @@ def _asked(case: Case, entry: LibraryEntry) -> tuple[Paper | None, str]:
     "What a look-up gives, and why it gave nothing."
     if not case.look_up or not entry.paper: return None, ""
     try: return case.look_up(entry.paper), "Crossref does not know it"
-    except ServiceError as e: return None, f"the look-up failed: {e.problem}"
+    except ServiceError as e: return None, f"the look-up failed: {e.problem.rstrip('.')}"
 
 # %% ../../nbs/75_audit.ipynb #c032s
 def _strange(case: "_Near") -> Iterator[Remark]:
@@ -565,7 +575,8 @@ def _unknown(case: "_Near", entry: LibraryEntry, stands_out: bool) -> Iterator[R
     found, why = _asked(case, entry) if asked else (None, "")
     if found: return
     unknown = [why] if why else []
-    if case.corpus and stands_out and _may_be_registered(entry):
+    nameless = any(not p.authors and title_key(p.title) == title_key(entry.title) for p in case.near(entry))
+    if case.corpus and stands_out and not nameless and _may_be_registered(entry):
         unknown.append("the corpus has most of your entries, but not this one")
     reasons = [*signs, *unknown]
     if len(signs) >= _SEVERAL or signs and unknown:

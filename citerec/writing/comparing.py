@@ -133,10 +133,18 @@ def _lists(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[
     if not mine or not listed or unsure or max(len(mine), len(listed)) > _MANY: return [], [], False
     return mine, listed, len(listed) < len(theirs)
 
+def _replaced(here: Sequence[str], mine: Sequence[str], listed: Sequence[str]) -> list[str]:
+    "The name of the record in the place of the only one that it lacks, where all others agree place by place."
+    if len(here) != 1 or len(mine) != len(listed): return []
+    apart = [(a, b) for a, b in zip(mine, listed, strict=True) if not one_person(a, b)]
+    return [b for a, b in apart if a == here[0] and _left([b], [a])] if len(apart) == 1 else []
+
 def _only(ours: Sequence[str], theirs: Sequence[str]) -> tuple[list[str], list[str]]:
     "The names that only one of two lists has."
     mine, listed, cut = _lists(ours, theirs)  # authors are named in order, so the first of ours have to be there
-    return _left(mine[: len(listed)] if cut else mine, listed), _left(listed[: len(mine)] if cut else listed, mine)
+    here = _left(mine[: len(listed)] if cut else mine, listed)
+    there = _left(listed[: len(mine)] if cut else listed, mine)
+    return here, there or ([] if cut else _replaced(here, mine, listed))
 
 # %% ../../nbs/74_comparing.ipynb #c015t
 def _same_given(ours: Sequence[str], theirs: Sequence[str]) -> bool:
@@ -169,71 +177,71 @@ def other_surname(ours: Sequence[str],  # authors of an entry
 CONFERENCES = {
     "NeurIPS": r"neurips|\bnips\b|neural inf\w*\.? process\w*",
     "ICLR": r"\biclr\b|learning representations",
-    "ICML": r"\bicml\b|(?<!asian )conf\w*\.? on machine learning(?! and)",
-    "AISTATS": r"aistats|artificial intelligence and stat",
+    "ICML": r"\bicml\b|(?<!asian )conference (?:on )?machine learning(?! and)",
+    "AISTATS": r"aistats|artificial intelligence (?:and )?stat",
     "COLT": r"\bcolt\b|learning theory",
-    "UAI": r"\buai\b|uncertainty in artificial",
-    "ACML": r"\bacml\b|asian conference on machine",
+    "UAI": r"\buai\b|uncertainty (?:in )?artificial",
+    "ACML": r"\bacml\b|asian conference (?:on )?machine",
     "AAAI": r"\baaai\b",
-    "IJCAI": r"\bijcai\b|joint conferences? on artificial",
-    "KDD": r"\bkdd\b|knowledge discovery (?:and|&) data mining",
-    "CVPR": r"\bcvpr\b|computer vision and pattern",
-    "ICCV": r"\biccv\b|(?<!european )(?<!asian )(?<!winter )conference on computer vision(?! and)",
-    "ECCV": r"\beccv\b|european conference on computer vision",
-    "WACV": r"\bwacv\b|applications of computer vision",
+    "IJCAI": r"\bijcai\b|joint conferences? (?:on )?artificial",
+    "KDD": r"\bkdd\b|knowledge discovery (?:and )?data mining",
+    "CVPR": r"\bcvpr\b|computer vision (?:and )?pattern",
+    "ICCV": r"\biccv\b|(?<!european )(?<!asian )(?<!winter )conference (?:on )?computer vision(?! (?:and|pattern))",
+    "ECCV": r"\beccv\b|european conference (?:on )?computer vision",
+    "WACV": r"\bwacv\b|applications (?:of )?computer vision",
     "BMVC": r"\bbmvc\b|british machine vision",
-    "EMNLP": r"\bemnlp\b|empirical methods in nat",
+    "EMNLP": r"\bemnlp\b|empirical methods (?:in )?nat",
     "CoNLL": r"\bconll\b|natural language learning",
     "NAACL": r"\bnaacl\b|north american (?:chapter|association)",
     "EACL": r"\beacl\b|european chapter",
-    "ACL": r"(?<!chapter of the )(?:\bacl\b|meeting of the association for comp)",
-    "COLING": r"\bcoling\b|conference on computational linguistics",
-    "LREC": r"\blrec\b|language resources and eval",
+    "ACL": r"(?<!chapter of the )(?:\bacl\b|meeting (?:of the )?association (?:for )?comp)",
+    "COLING": r"\bcoling\b|conference (?:on )?computational linguistics",
+    "LREC": r"\blrec\b|language resources (?:and )?eval",
     "Interspeech": r"interspeech",
     "ICASSP": r"\bicassp\b|acoustics,? speech",
     "SIGIR": r"\bsigir\b",
     "WSDM": r"\bwsdm\b|web search and data",
-    "CIKM": r"\bcikm\b|information and knowledge manag",
+    "CIKM": r"\bcikm\b|information (?:and )?knowledge manag",
     "WWW": r"\bwww\b|world wide web|web conference",
-    "CHI": r"\bchi\b|human factors in comp",
-    "ICRA": r"\bicra\b|conference on robotics and automation",
-    "IROS": r"\biros\b|intelligent robots and",
-    "CoRL": r"\bcorl\b|conference on robot learning",
+    "CHI": r"\bchi\b|human factors (?:in )?comp",
+    "ICRA": r"\bicra\b|conference (?:on )?robotics (?:and )?automation",
+    "IROS": r"\biros\b|intelligent robots (?:and|systems)",
+    "CoRL": r"\bcorl\b|conference (?:on )?robot learning",
     "RSS": r"robotics: science",
-    "ICDM": r"\bicdm\b|conference on data mining",
+    "ICDM": r"\bicdm\b|conference (?:on )?data mining",
     "STOC": r"\bstoc\b|theory of computing",
     "SIGGRAPH": r"siggraph",
-    "CCS": r"\bccs\b|computer and communications security",
+    "CCS": r"\bccs\b|computer (?:and )?communications security",
     "RecSys": r"\brecsys\b|recommender systems",
 }
 
 # %% ../../nbs/74_comparing.ipynb #c019
 JOURNALS = {
-    "JMLR": r"\bjmlr\b|journal of machine learning res",
-    "TMLR": r"\btmlr\b|transactions on machine learning res",
-    "TPAMI": r"pami\b|pattern analysis and machine",
-    "IJCV": r"\bijcv\b|journal of computer vision",
-    "TACL": r"\btacl\b|transactions of the association",
+    "JMLR": r"\bjmlr\b|journal (?:of )?machine learning res",
+    "TMLR": r"\btmlr\b|transactions (?:on )?machine learning res",
+    "TPAMI": r"pami\b|pattern analysis (?:and )?machine",
+    "IJCV": r"\bijcv\b|journal (?:of )?computer vision",
+    "TACL": r"\btacl\b|transactions (?:of the )?association",
     "Computational Linguistics": r"^computational linguistics|\d computational linguistics$",
-    "JAIR": r"\bjair\b|journal of artificial intelligence res",
+    "JAIR": r"\bjair\b|journal (?:of )?artificial intelligence res",
     "Machine Learning": r"^(?:the )?machine learning(?: journal)?$",
     "Nature": r"^nature$",
     "Science": r"^science$",
     "PNAS": r"\bpnas\b|national academy",
-    "Neural Computation": r"^neural comput(?:ation|\.)?$",
+    "Neural Computation": r"^neural comput(?:ation)?$",
     "Neural Networks": r"^neural networks$",
     "Artificial Intelligence": r"^artificial intelligence$",
     "Neurocomputing": r"^neurocomputing$",
     "Proceedings of the IEEE": r"^(?:proceedings|proc\.?) of the ieee$",
-    "Communications of the ACM": r"communications of the acm|\bcacm\b|commun\. acm",
-    "Annals of Statistics": r"annals of statistics",
+    "Communications of the ACM": r"communications (?:of the )?acm|\bcacm\b",
+    "Annals of Statistics": r"annals (?:of )?statistics",
     "Biometrika": r"^biometrika$",
     "JASA": r"american statistical association|\bjasa\b",
     "Bioinformatics": r"^bioinformatics$",
     "PLoS ONE": r"plos ?one",
     "IEEE Access": r"ieee access",
-    "TNNLS": r"\btnnls\b|neural networks and learning systems",
-    "IEEE Transactions on Neural Networks": r"transactions on neural networks$",
+    "TNNLS": r"\btnnls\b|neural networks (?:and )?learning systems",
+    "IEEE Transactions on Neural Networks": r"transactions (?:on )?neural networks$",
     "Pattern Recognition": r"^pattern recognition$",
 }
 PREPRINTS = re.compile(r"arxiv|\bcorr\b|bio-?rxiv|med-?rxiv|preprint|ssrn|e-?prints?\b|^abs/|openreview"
@@ -242,13 +250,30 @@ _SIDE = re.compile(r"workshop|findings|demonstration|tutorial|companion|adjunct|
                    r"|challenge|symposium on|student|satellite|@|series|lecture notes|technical report|blog|thesis"
                    r"|dissertation|oral|poster|submission|submitted|under review|to appear|anthology", re.IGNORECASE)
 
+# %% ../../nbs/74_comparing.ipynb #c019b
+_SHORTENED = dict(pair.split("=") for pair in """
+    acad=academy acoust=acoustics adv=advances am=american anal=analysis ann=annals annu=annual appl=applications
+    artif=artificial assoc=association autom=automation commun=communications comput=computer conf=conference
+    discov=discovery empir=empirical eur=european eval=evaluation inf=information int=international intell=intelligence
+    intl=international j=journal knowl=knowledge lang=language learn=learning linguist=linguistics mach=machine
+    manag=management meet=meeting min=mining nat=natural natl=national netw=networks proc=proceedings process=processing
+    recog=recognition recognit=recognition represent=representations res=research resour=resources robot=robotics
+    sci=science stat=statistics syst=systems trans=transactions uncertain=uncertainty vis=vision""".split())
+_OTHERWISE = {r"\bcomput\.(?= linguist)": "computational", r"(?<=neural )comput\.": "computation",
+              r"\bstat\.(?= assoc)": "statistical", r"\bintell\.(?= robot)": "intelligent"}  # beside some words
+
+def _written_out(venue: str) -> str:
+    "A venue in small letters with its shortened words written out."
+    for pattern, word in _OTHERWISE.items(): venue = re.sub(pattern, word, venue)
+    return re.sub(r"\b([a-z]+)\.", lambda m: _SHORTENED.get(m[1], m[0]), venue)
+
 # %% ../../nbs/74_comparing.ipynb #c020
 @lru_cache(maxsize=4096)
 def venues_of(text: str,  # a venue, as an entry or a record has it
               ) -> frozenset[str]:  # empty if it is unknown or a workshop
     "The usual abbreviations of the venues that a text names."
     plain = re.sub(r"[{}\\\"]|\b(?:19|20)\d\d\b|'\d\d\b", " ", text.casefold())
-    plain = " ".join(re.sub(r"[&]", " and ", plain).split()).strip(" .,")
+    plain = _written_out(" ".join(re.sub(r"[&]", " and ", plain).split())).strip(" .,")
     if _SIDE.search(text) or PREPRINTS.search(text): return frozenset()
     return frozenset(n for n, pattern in (CONFERENCES | JOURNALS).items() if re.search(pattern, plain))
 
