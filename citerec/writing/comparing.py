@@ -339,7 +339,7 @@ def _other_version(ours: Paper, theirs: Paper, exchanged: Sequence[str]) -> bool
 def _authors_differ(ours: Paper, theirs: Paper) -> str:  # "" where they do not
     "How the authors of two records differ, in words."
     mine, _ = exchanged(ours.authors, theirs.authors)
-    if mine and _other_version(ours, theirs, mine): mine = []
+    if mine and ours.authors[0] not in mine and _other_version(ours, theirs, mine): mine = []
     if strangers := mine or added_first(ours.authors, theirs.authors):
         return f"the authors are {_listed(theirs.authors)}; not among them: {_listed(strangers)}"
     here, there = other_surname(ours.authors, theirs.authors)
