@@ -348,6 +348,15 @@ _CHOICE = 4  # papers of the own bibliography from which they are ranked by them
 # %% ../../nbs/79_draft.ipynb #d18s
 _MUCH = .1  # share of sentences in another language that is told
 
+_AT = re.compile(r"(?P<file>.+), line (?P<line>\d+): ")  # the beginning of some notes
+
+def _unread(manuscript: Manuscript, note: str) -> Remark:
+    "A note of what was not read as a remark on its line."
+    at = _AT.match(note)
+    path = next((f.path for f in manuscript.files if f.path and at and f.name == at["file"]), None)
+    main, line = manuscript.files[0].path or Path("draft"), int(at["line"]) if at and path else 1
+    return Remark(path or main, line, 1, line, 1, "unread", "warning", note[at.end() :] if at and path else note)
+
 def missing(manuscript: Manuscript,
             gaps: Iterable[Gap],
             library: Bibliography,  # of the draft
@@ -365,7 +374,7 @@ def missing(manuscript: Manuscript,
         said = f"{foreign:.0%} of the sentences are not in English; of these, only those that name a work are reported."
         remarks.append(Remark(main, 1, 1, 1, 1, "language", "note", said, "Look through them yourself."))
     remarks += [*missing_keys(manuscript, library),
-                *(Remark(main, 1, 1, 1, 1, "unread", "warning", note) for note in manuscript.notes)]
+                *(_unread(manuscript, note) for note in manuscript.notes)]
     return Report(tuple(remarks), "What is missing")
 
 # %% ../../nbs/79_draft.ipynb #d18t
