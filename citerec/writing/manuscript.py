@@ -209,7 +209,9 @@ def _sentences(cuts: list[_Cut]) -> tuple[Sentence, ...]:
 _PROJECT = (".git", "_quarto.yml", "_bookdown.yml", "_config.yml", "_toc.yml", "myst.yml")  # stands in its folder
 _SETTINGS = ("_quarto.yml", "_bookdown.yml", "_config.yml", "index.Rmd", "index.qmd", "myst.yml")  # may name a file
 _NAMED = re.compile(r"(?m)^[ \t]*(?:bibliography|bibtex_bibfiles)[ \t]*:[ \t]*(.*)$((?:\n[ \t]*-[ \t]+\S.*$)*)")
-_BIBLIOGRAPHIES = (".bib", ".bibtex", ".ris", ".json", ".yaml", ".yml")
+_YAML = (".yaml", ".yml")
+_BIBLIOGRAPHIES = (".bib", ".bibtex", ".ris", ".json", *_YAML)
+_EXPORT = "export it as BibTeX, RIS or CSL-JSON"
 
 def _named_in(yaml: str) -> list[str]:
     "Bibliographies that YAML names."
@@ -242,9 +244,18 @@ def _bibliographies(found: Found, front: str, format: Format) -> list[Path]:
     paths = [_bibliography(found, folder, project, beside, name) for beside, name in named]
     kept = list(dict.fromkeys(p for p in paths if p))
     if kept or found.own_entries: return kept
-    beside = sorted({p.resolve() for f in (folder, project) if format == "markdown" or f == folder
-                     for p in f.glob("*.bib")})
-    return beside or [p for p in sorted(folder.parent.glob("*.bib")) if _fits(p, found)]
+    own = {p for f in (folder, *([project] if format == "markdown" else [])) for p in _beside(f, project)}
+    above = ([p for p in _beside(up, up) if _fits(p, found)] for up in folder.parents[:_LEVELS])
+    return sorted(own) or next(filter(None, above), [])
+
+_LEVELS = 3  # folders above a chapter in which its bibliography is looked for
+
+def _beside(folder: Path, project: Path) -> list[Path]:
+    "The .bib files of a folder; a link that leads out of the project is left out."
+    def real(path: Path) -> Path | None:
+        try: return path.resolve()
+        except (OSError, RuntimeError): return None  # a link to itself
+    return sorted(p for p in map(real, folder.glob("*.bib")) if p and p.is_file() and p.is_relative_to(project))
 
 def _fits(path: Path, found: Found) -> bool:
     "Whether a bibliography has most of the keys that a draft cites."
@@ -262,6 +273,7 @@ def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None
             try:
                 path = (place / f"{name}{ending}").resolve()
                 if not path.is_relative_to(project): why = "it lies outside the draft's folder"
+                elif path.is_file() and path.suffix.lower() in _YAML: why = f"it is YAML; {_EXPORT}"
                 elif path.is_file(): return path
             except (OSError, ValueError, RuntimeError): continue
     found.note(f"The bibliography {name} was not read: {why}.")
