@@ -245,8 +245,10 @@ def _bibliographies(found: Found, front: str, format: Format) -> list[Path]:
     kept = list(dict.fromkeys(p for p in paths if p))
     if kept or found.own_entries: return kept
     own = {p for f in (folder, *([project] if format == "markdown" else [])) for p in _beside(f, project)}
-    above = ([p for p in _beside(up, up) if _fits(p, found)] for up in folder.parents[:_LEVELS])
-    return sorted(own) or next(filter(None, above), [])
+    chapter = format == "markdown" and not named
+    near = (*folder.parents[:_LEVELS], *(sorted(folder.parent.glob("*/")) if chapter else ()))
+    fitting = ([p for p in _beside(f, f) if _fits(p, found)] for f in near)
+    return sorted(own) or next(filter(None, fitting), [])
 
 _LEVELS = 3  # folders above a chapter in which its bibliography is looked for
 
