@@ -20,16 +20,11 @@ from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Found, OwnEntry, Span,
                                    end_paragraph, finish, heading, open_text, readable, unmarked)
 
 # %% ../../nbs/69_latex.ipynb #l011
-_RAW = "verbatim Verbatim BVerbatim LVerbatim lstlisting minted comment filecontents alltt listing".split()
-_NEW_RAW = re.compile(r"\\(?:lstnewenvironment|DefineVerbatimEnvironment|newtcblisting|excludecomment)\s*"
-                      r"\{([\w*-]{1,40})\}"
-                      r"|\\newminted(?:\[([\w*-]{1,40})\])?\{([\w*-]{1,40})\}")
+_RAW = "verbatim Verbatim BVerbatim LVerbatim lstlisting minted comment filecontents alltt listing Highlighting".split()
 _COMMENT = re.compile(r"%[^\n]*(?:\n[ \t\x00]*+(?!\n|\Z))?")
 _VERB = re.compile(r"\\(?:verb|lstinline|mintinline)\*?(?:\[[^\[\]\n]{0,200}\])?(?:(?<=mintinline)\{\w{1,20}\})?"
                    r"(?:\{([^{}\n]{0,500})\}|([^A-Za-z\s*\[])(.{0,300}?)\2)")
 _SKIPPED = re.compile(r"\\(?:fi|else)(?![A-Za-z])")
-
-_NEW = 50  # verbatim environments that a draft defines, at most
 
 @dataclass(frozen=True)
 class Masked:
@@ -37,13 +32,48 @@ class Masked:
     text: str  # as long as the file's
     verbs: dict[int, tuple[int, int, int]]  # start of a \verb -> start and end of its words, end of the \verb
 
+# %% ../../nbs/69_latex.ipynb #l011s
+_NEW_RAW = re.compile(r"\\(?:lstnewenvironment|(?:Define|Custom|Recustom)VerbatimEnvironment|newtcblisting"
+                      r"|(?:New|Declare)TCBListing|excludecomment)\s{0,4}(?:\[[^\[\]]{0,200}\]\s{0,4})?"
+                      r"\{([\w*-]{1,40})\}"
+                      r"|\\newminted(?:\[([\w*-]{1,40})\])?\{([\w*-]{1,40})\}"
+                      r"|\\(?:re)?newenvironment\*?\s{0,4}\{([\w*-]{1,40})\}\s{0,4}"
+                      r"(?:\[[^\[\]]{0,200}\]\s{0,4}){0,2}(?=\{)")
+_UNREAD = re.compile(r"(?<!\\)%[^\n]*|\x00")  # comments, before it is known where verbatim text is
+_RAW_BEGINS = re.compile(r"\\(?:[vV]erbatim(?:Environment)?|lstlisting|minted|alltt)(?![A-Za-z@])"
+                         r"|\\begin[ \t]{0,4}\{([\w*-]{1,40})\}")
+_GROUPS = re.compile(r"\\[\s\S]|[{}]")
+_NEW = 50  # verbatim environments that a draft defines, at most
+_NEW_ENVIRONMENTS, _LONGEST_BEGIN = 500, 1_000  # environments of a file that are looked at, and characters of each
+
+def _begins_raw(text: str, at: int, raw: set[str]) -> bool:
+    "Whether the code in braces that begins here, of a new environment, begins a verbatim one."
+    depth = 0
+    for m in _GROUPS.finditer(text, at, at + _LONGEST_BEGIN):
+        depth += (m[0] == "{") - (m[0] == "}")
+        if not depth: return any(not b[1] or b[1] in raw for b in _RAW_BEGINS.finditer(text, at, m.start()))
+    return False
+
+def _learn_raw(text: str,
+               raw: set[str],  # verbatim environments; this function adds to them
+               ) -> None:
+    "Learn the names of the verbatim environments that a text defines."
+    if not _NEW_RAW.search(text): return
+    text = _UNREAD.sub("", text)
+    for m in islice(_NEW_RAW.finditer(text), _NEW_ENVIRONMENTS):
+        if len(raw) >= _NEW: return
+        if not m[4] or _begins_raw(text, m.end(), raw.union(_RAW)):
+            raw.add(m[1] or m[2] or m[4] or f"{m[3]}code")
+
 # %% ../../nbs/69_latex.ipynb #l012
 def masked(text: str,  # of a file of LaTeX
+           raw: set[str] | None = None,  # verbatim environments of the draft's own; those that the text defines join
            ) -> Masked:
     "Comments and verbatim text as zero characters."
     text = unmarked(text).replace("\r\n", "\x00\n").replace("\r", "\n")
-    raw = _RAW + [m[1] or m[2] or f"{m[3]}code" for m in islice(_NEW_RAW.finditer(text), _NEW)]
-    names = "|".join(sorted(map(re.escape, raw)))
+    raw = set() if raw is None else raw
+    _learn_raw(text, raw)
+    names = "|".join(sorted(map(re.escape, raw.union(_RAW))))
     token = re.compile(rf"\\begin[ \t]{{0,4}}\{{((?:{names})\*?)\}}|\\iffalse(?![A-Za-z])"
                        r"|\\(?:verb|lstinline|mintinline)(?![A-Za-z])|\\[\s\S]|%")
     out: list[str] = []
@@ -186,9 +216,16 @@ class View:
     verbs: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.pending: list[tuple[int, Callable[[], object]]] = []  # place, and what to do once it is passed
+        self.show(Masked(self.text, self.verbs))
+
+    def show(self,
+             hidden: Masked,  # the same text, of which other parts may be masked
+             ) -> None:
+        "Go on with a text in which other parts are masked."
+        self.text, self.verbs = hidden.text, hidden.verbs
         self.closes, self.brackets = _closes(self.text)
         self.environments = _environments(self.text) if "\\begin" in self.text else {}
-        self.pending: list[tuple[int, Callable[[], object]]] = []  # place, and what to do once it is passed
         self._next: dict[str, int] = {}
 
     def span(self, a: int, b: int) -> Span:
@@ -328,8 +365,10 @@ rule index glossary ccsdesc keywords PassOptionsToPackage RequirePackage theorem
 linenumbers title author thanks titlerunning authorrunning newtheorem DeclareMathOperator newenvironment
 renewenvironment newlength newcounter newif usetikzlibrary pgfplotsset tikzset lstset acrodef newacronym
 newglossaryentry icmltitle icmlauthor icmladdress icmlkeywords icmlsetsymbol icmlaffiliation icmlcorrespondingauthor
-DeclareUnicodeCharacter sisetup
-hyphenation markboth markright tikz citestyle setcitestyle defcitealias newcites subfloat bibitem""".split())
+DeclareUnicodeCharacter sisetup lstnewenvironment newminted newmint newmintinline newmintedfile
+DefineVerbatimEnvironment CustomVerbatimEnvironment RecustomVerbatimEnvironment newtcblisting NewTCBListing
+DeclareTCBListing hyphenation markboth markright tikz citestyle setcitestyle defcitealias newcites subfloat
+bibitem""".split())
 _TITLES = frozenset("title author thanks caption captionof subcaption subfloat multicolumn keywords".split())
 _MATH = frozenset("""equation align alignat gather multline eqnarray displaymath math flalign dmath subequations
 alignedat IEEEeqnarray empheq dgroup darray aligned gathered split""".split())
@@ -375,6 +414,7 @@ class LatexReader:
         self.names: dict[str, str] = {}  # another name -> the command
         self.citing: dict[str, bool] = {}  # whether a macro leads to a citation or to a file
         self.aliases: dict[str, str] = {}  # environment of the draft's own -> the environment that it begins
+        self.raw: set[str] = set()  # verbatim environments of the draft's own
         self.reading: list[Path] = []  # files that are open, outermost first
         self.read: set[Path] = set()
         self.call: tuple[str, Span] | None = None  # the macro that is being replaced
@@ -425,7 +465,7 @@ def read_latex(r: LatexReader,
     "Read a file."
     number = len(r.found.files)
     r.found.files.append(file)
-    hidden = masked(file.text)
+    hidden = masked(file.text, r.raw)
     view = View(hidden.text, number, verbs=hidden.verbs)
     _learn(r, view.text, view.closes)
     start = re.compile(r"\\begin[ \t]{0,4}\{document\}").search(view.text)
@@ -435,6 +475,14 @@ def read_latex(r: LatexReader,
         r.scan(view, 0, start.start())
         finish(r.found)
     r.scan(view, start.end() if start else 0, stop.start() if stop else len(view.text))
+
+# %% ../../nbs/69_latex.ipynb #l053bs1
+def _mask_again(r: LatexReader, view: View,
+                known: set[str],  # verbatim environments of the draft's own when the file was masked
+                ) -> None:
+    "Mask a file again after another one that it includes, if it uses verbatim environments that are defined there."
+    if view.starts is not None or not any(f"\\begin{{{name}" in view.text for name in r.raw - known): return
+    view.show(masked(r.found.files[view.file].text, r.raw))
 
 # %% ../../nbs/69_latex.ipynb #l054
 def _run(r: LatexReader, view: View, a: int, b: int) -> None:
@@ -815,7 +863,9 @@ def _include(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
         words += "/" + view.text[end + 1 : view.closes[end]]
         end = view.closes[end] + 1
     words = re.sub(r"\\([A-Za-z]+)\s*", lambda m: r.macros[m[1]].body if m[1] in r.macros else "", words)
+    known = set(r.raw)
     _follow(r, words.replace("\x00", "").strip().strip('"'), name, view.span(a, end))
+    _mask_again(r, view, known)
     return end
 
 # %% ../../nbs/69_latex.ipynb #l061s1
@@ -866,17 +916,19 @@ def _style(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     "Learn the macros of a package in the draft's folder."
     arg = _argument(view, at)
     if not arg: return at
+    known = set(r.raw)
     for package in view.text[slice(*arg)].split(","):
         path = _locate(r, f"{package.strip()}.sty", None) if r.folder and package.strip() else None
         if not path or path in r.read or not path.name.endswith(".sty"): continue
         r.read.add(path)
-        try: text = masked(open_text(path, "latex").text).text
+        try: text = masked(open_text(path, "latex").text, r.raw).text
         except InputError: continue
         own: dict[str, Macro] = {}
         _all_definitions(text, _closes(text)[0], own, {})
         r.macros |= {k: v for k, v in own.items() if k not in r.macros and "@" not in k + v.body
                      and len(v.body) < _LONGEST_STYLE}
         r.citing.clear()
+    _mask_again(r, view, known)
     return arg[1] + 1
 
 _LONGEST_STYLE = 400  # characters of a macro that is taken from a package
