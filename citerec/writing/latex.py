@@ -75,7 +75,8 @@ def masked(text: str,  # of a file of LaTeX
     _learn_raw(text, raw)
     names = "|".join(sorted(map(re.escape, raw.union(_RAW))))
     token = re.compile(rf"\\begin[ \t]{{0,4}}\{{((?:{names})\*?)\}}|\\iffalse(?![A-Za-z])"
-                       r"|\\(?:verb|lstinline|mintinline)(?![A-Za-z])|\\[\s\S]|%")
+                       r"|\\(?:verb|lstinline|mintinline)(?![A-Za-z])"
+                       r"|\\(?:url|href|path|nolinkurl)\s{0,4}\{[^{}\n]*\}|\\[\s\S]|%")
     out: list[str] = []
     verbs: dict[int, tuple[int, int, int]] = {}
     unclosed: set[str] = set()  # environments that have no end in the rest of the text
