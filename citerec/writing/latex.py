@@ -304,7 +304,7 @@ DeclareCiteCommand DeclareMultiCiteCommand DeclareCiteDelim defcitealias citedas
 bibcite ifciteseen ifciteibid ifciteindex citesetup mkbibcite newcites DeclareAutoCiteCommand excite
 AtEveryCite AtNextCite AtEveryCitekey AtNextCitekey AtEveryMultiCite DeclareCitePunctuationPosition""".split())
 _NEEDED = re.compile(r"need|todo|missing", re.I)
-_KEYS = re.compile(r"\{((?:[^{}\\]|\\[_&#%~]){0,20000}+)\}")
+_KEYS = re.compile(r"\{((?:[^{}\\]++|\\[_&#%~])*+)\}")
 _ROUND = re.compile(r"\([^()\n]{0,200}\)")
 _ONE_KEY = re.compile(r"[^,]+")
 
@@ -634,7 +634,8 @@ def _citation(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     last = r.found.citations[-1] if r.found.citations else None
     if not known: r.found.slot(span)
     elif r.call and last and last.span == span:  # the macro cites several times
-        new = [k for k in known if k[0] not in last.keys]
+        held = set(last.keys)
+        new = [k for k in known if k[0] not in held]
         r.found.citations[-1] = Citation(span, last.command, (*last.keys, *(k[0] for k in new)),
                                             (*last.key_spans, *(view.span(*k[1:]) for k in new)), last.textual)
     else:
