@@ -40,7 +40,7 @@ _NOTE = re.compile(r"[ ]{0,3}\[\^[^\[\]\s]{1,80}\]:[ \t]*")
 _LABEL = re.compile(r"[ ]{0,3}(?:\[(?!\^)[^\[\]]{1,200}\]:[ \t]*\S+.*|\([\w:.-]{1,100}\)=[ \t]*|\+\+\+.*)$")
 _REMARK = re.compile(r"[ ]{0,3}%(?:[ \t].*)?$")  # a comment of MyST
 _DISPLAY = re.compile(r"[ \t>]{0,12}(?:\$\$|\\\[|\\begin\{(equation|align|gather|multline|eqnarray|alignat)(\*?)\})")
-_TABLE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:[|+][ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*$")
+_TABLE = re.compile(r"[ \t]*+(?:\|[ \t]*+)?:?-{2,}+:?[ \t]*+(?:[|+][ \t]*+:?-{2,}+:?[ \t]*+)*+(?:\|[ \t]*+)?$")
 _GRID = re.compile(r"[ \t]*\+(?:[-=:]+\+)+[ \t]*$")
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
@@ -255,8 +255,9 @@ def _title(text: str) -> str:
     return re.sub(r"\{[^{}]{0,200}\}\s*$", "", text.rstrip("# \t\x00")).strip()
 
 _TOKEN = re.compile(r"\\|`+|\$|!?\[|\^\[|\{(?=[a-z][\w:-]{0,30}[}=]|[#.=%]|\{[<%])|<(?=[A-Za-z/])|&(?=[a-zA-Z#])"
-                    r"|(?:https?|ftp)://|www\.|-?@(?=[\w{?])|\*+|(?<![\w_])_+(?=\S)|(?<=\S)_+(?!\w)"
+                    r"|(?:https?|ftp)://|www\.|-?@(?=[\w{?])|\*+|(?<![\w_])_+(?=\S)|(?<=\S)_(?!\w)|(?<=\S)_{2,}+"
                     r"|~~|\n[ \t]*>+[ \t]?|(?<=\w)@|---?|\.\.\.")
+_INNER = re.compile(r"(?<=\w)_++(?=\w)")  # of a name, as in a__b
 
 # %% ../../nbs/70_markdown.ipynb #m023
 def _token(r: MarkdownReader, m: re.Match[str], b: int) -> int:
@@ -274,7 +275,7 @@ def _token(r: MarkdownReader, m: re.Match[str], b: int) -> int:
     alone = sign[0] == "*" and text[at : at + 1].isspace() and (a == 0 or text[a - 1 : a].isspace())
     if sign in ("--", "---"): r.found.add("–" if sign == "--" else "—", r.span(a, at))
     elif sign[0] == "\n": r.found.add("\n", r.span(a, at))
-    elif alone or sign == "...": r.found.add(sign, r.span(a, at))
+    elif alone or sign == "..." or (sign[0] == "_" and _INNER.match(text, a, b)): r.found.add(sign, r.span(a, at))
     return at
 
 # %% ../../nbs/70_markdown.ipynb #m023s
