@@ -33,10 +33,15 @@ def _past(text: str, at: int, ends: dict[int, int], opening: str, most: int) -> 
         at = ends[at]
     return at
 
-def _until(text: str, begin: int, mark: str) -> int | None:
-    "The offset behind the next mark."
-    found = text.find(mark, begin)
-    return None if found < 0 else found + len(mark)
+_Seen = dict[str, tuple[int, int]]  # mark -> from where it was looked for last, and where the next one is
+
+def _until(text: str, begin: int, mark: str, seen: _Seen) -> int | None:
+    "The offset behind the next mark. What was found is kept, so that no part of a text is searched again and again."
+    since, found = seen.get(mark, (0, -1))
+    if not since <= begin <= found:
+        found = text.find(mark, begin) % (len(text) + 1)  # of a mark that does not come again: the end
+        seen[mark] = begin, found
+    return None if found == len(text) else found + len(mark)
 
 # %% ../../nbs/77_placing.ipynb #c007
 _UNSEEN = frozenset("""label index vspace hspace footnote footnotemark footnotetext thanks todo marginpar qed qedhere
@@ -50,16 +55,17 @@ _TEX = re.compile(r"%[^\r\n]*|\$\$?|\{|\\(?:begin\{(?P<display>[A-Za-z]+\*?)\}|(
 _CLOSING = {"$$": "$$", r"\[": r"\]", r"\(": r"\)", "$": "$"}
 
 # %% ../../nbs/77_placing.ipynb #c007_b
-def _tex_part(text: str, sign: re.Match[str], ends: dict[int, int]) -> Part:
+def _tex_part(text: str, sign: re.Match[str], ends: dict[int, int], seen: _Seen) -> Part:
     "The part of a LaTeX text that begins with a sign."
     what, at, name = sign[0], sign.end(), sign["name"]
     if what[0] == "%": return at, "-"
-    if what in _CLOSING: return _until(text, at, _CLOSING[what]) or at, "w" if what in (r"\(", "$") else "-"
+    if what in _CLOSING:
+        return _until(text, at, _CLOSING[what], seen) or at, "w" if what in (r"\(", "$") else "-"
     if display := sign["display"]:
-        end = _until(text, at, f"\\end{{{display}}}") if display.rstrip("*") in _DISPLAYS else None
+        end = _until(text, at, f"\\end{{{display}}}", seen) if display.rstrip("*") in _DISPLAYS else None
         return end or at, "-"
     if what == "{": return (at + len(m[0]) if (m := re.match(r"\\[a-zA-Z]+\s", text[at : at + 20])) else at), "{"
-    if name in ("verb", "lstinline"): return _until(text, at + 1, text[at : at + 1] or " ") or at, "w"
+    if name in ("verb", "lstinline"): return _until(text, at + 1, text[at : at + 1] or " ", seen) or at, "w"
     if name in _EMPHASIS and text[at : at + 1] == "{": return at + 1, "{"
     if name: return _past(text, at, ends, "[{", 6), "-" if name in _UNSEEN else "w"
     return at, "-" if what == "\\\\" else " " if what[1:] in tuple(" ,;:!/") else "w"
@@ -68,29 +74,30 @@ def _tex_part(text: str, sign: re.Match[str], ends: dict[int, int]) -> Part:
 _MARK = re.compile(r"<!--|\$\$?|`+|\^?\[\^?|\^\[|\{\{<|\{|</?[A-Za-z]|https?://[^\s<>\"]*[^\s<>\".,;:!?)\]'*_]"
                    r"|\\(?:(?P<name>[A-Za-z]+)|.)", re.DOTALL)
 
-def _bracketed(text: str, begin: int, ends: dict[int, int]) -> Part:
+def _bracketed(text: str, begin: int, ends: dict[int, int], seen: _Seen) -> Part:
     "A link, a note or a citation; other brackets are read character by character."
     first = text.find("[", begin)
     if first not in ends: return begin + 1, "w"
     end, note = ends[first], text[begin] == "^" or text[first + 1 : first + 2] == "^"
     behind = _past(text, end, ends, "([{", 1)
-    if note or behind > end or "@" in text[first:end]: return (end if note else behind), "-" if note else "w"
+    key = (_until(text, first, "@", seen) or end + 1) <= end
+    if note or behind > end or key: return (end if note else behind), "-" if note else "w"
     return begin + 1, "w"
 
 # %% ../../nbs/77_placing.ipynb #c008_b
-def _markdown_part(text: str, sign: re.Match[str], ends: dict[int, int]) -> Part:
+def _markdown_part(text: str, sign: re.Match[str], ends: dict[int, int], seen: _Seen) -> Part:
     "The part of a Markdown text that begins with a sign."
     what, begin, at = sign[0], sign.start(), sign.end()
-    if what == "<!--": return _until(text, at, "-->") or at, "-"
-    if what == "$$" or what[0] == "`": return _until(text, at, what) or at, "-" if what == "$$" else "w"
-    if what == "$": return ((_until(text, at, "$") or at) if text[at : at + 1].strip() else at), "w"
-    if what == "{{<": return _until(text, at, ">}}") or at, "w"
-    if "[" in what: return _bracketed(text, begin, ends)
+    if what == "<!--": return _until(text, at, "-->", seen) or at, "-"
+    if what == "$$" or what[0] == "`": return _until(text, at, what, seen) or at, "-" if what == "$$" else "w"
+    if what == "$": return ((_until(text, at, "$", seen) or at) if text[at : at + 1].strip() else at), "w"
+    if what == "{{<": return _until(text, at, ">}}", seen) or at, "w"
+    if "[" in what: return _bracketed(text, begin, ends, seen)
     if what == "{":
         end = ends.get(begin, at)
-        if text[end : end + 1] == "`": return _until(text, end + 1, "`") or at, "w"
+        if text[end : end + 1] == "`": return _until(text, end + 1, "`", seen) or at, "w"
         return (end, "-") if text[at : at + 1] in (":", ".", "#") else (at, "w")
-    if what[0] == "<": return _until(text, at, ">") or at, "-"
+    if what[0] == "<": return _until(text, at, ">", seen) or at, "-"
     return (_past(text, at, ends, "[{", 6) if sign["name"] else at), "w"
 
 # %% ../../nbs/77_placing.ipynb #c008a
@@ -106,11 +113,11 @@ def _shape(text: str,  # of a sentence, as it stands in the file
            language: Language,
            ) -> str:  # as long as the text, a letter a character
     "The role of each character."
-    out, at, ends = list[str](), 0, _pairs(text)
+    out, at, ends, seen = list[str](), 0, _pairs(text), _Seen()
     signs, part = (_TEX, _tex_part) if language == "latex" else (_MARK, _markdown_part)
     while language != "text" and (sign := signs.search(text, at)):
         out += [_role(c, language) for c in text[at : sign.start()]]
-        at, letter = part(text, sign, ends)
+        at, letter = part(text, sign, ends, seen)
         n = at - sign.start()
         out.append("-" * (n - 1) + "{" if letter == "{" else letter * n)
     return "".join([*out, *(_role(c, language) for c in text[at:])])
