@@ -216,6 +216,8 @@ def _new_entry(known: _Known, paper: Paper, taken: Iterable[str]) -> tuple[str, 
     return key, bibtex_of(other.entry, key)
 
 # %% ../../nbs/78_insertion.ipynb #c024
+_OUTSIDE = re.compile("The bibliography .* lies outside")
+
 def _file_for(manuscript: Manuscript, known: _Known) -> Path:
     "The .bib file that new entries go to. Raises `InputError` where there is none."
     bibs = [p for p in manuscript.bibliographies if p.suffix.lower() in (".bib", ".bibtex")]
@@ -229,6 +231,8 @@ def _file_for(manuscript: Manuscript, known: _Known) -> Path:
         raise InputError(f"{manuscript.bibliographies[0].name} is not in BibTeX, so nothing can be added to it.",
                          f"Let {name} name a .bib file as well.")
     if missing: raise InputError(missing, "Make the file; it may be empty.")
+    outside = next((note for note in manuscript.notes if _OUTSIDE.match(note)), "")
+    if outside: raise InputError(outside, "Copy the file into the folder, and name the copy.")
     fix = r"Write \bibliography{references} at its end, and make an empty references.bib."
     if manuscript.format != "latex": fix = "Write `bibliography: references.bib` into its head, or let one be made: " \
                                            "create=True, in the shell --create."
