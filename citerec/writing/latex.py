@@ -813,11 +813,22 @@ def _footnote(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     return arg[0]
 
 # %% ../../nbs/69_latex.ipynb #l060s
+def _cites(r: LatexReader, view: View, a: int, b: int) -> bool:
+    "Whether a part of a text cites a work."
+    for m in _CALLED.finditer(view.text, a, b):
+        name = r.names.get(m[1], m[1])
+        if name in r.macros and name not in CITES:
+            if _counts(r, name): return True
+        elif _CITES.fullmatch(name) and name not in _NO_CITES:
+            cited = given_keys(view.text, name, m.end())
+            if cited and not all(is_no_key(k[0]) for k in cited.keys): return True
+    return False
+
 def _todo(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at) if view.text[at : at + 1] in ("{", "[") else None
     if not arg: return at
     words = view.text[slice(*arg)]
-    asks = _WANTS.search(words) and not _ELSE.search(words) and len(words) < _TODO_LONG
+    asks = len(words) < _TODO_LONG and _WANTS.search(words) and not _ELSE.search(words) and not _cites(r, view, *arg)
     if asks or not words.strip(" ?"): r.found.slot(view.span(a, arg[1] + 1))
     else: _aside(r, view, *arg)
     return arg[1] + 1

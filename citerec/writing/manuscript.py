@@ -96,6 +96,8 @@ def _outline(sections: dict[str, tuple[int, int, int]]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 # %% ../../nbs/71_manuscript.ipynb #s021
+_MARK = re.compile(f"[{CITED}{OPEN}]")
+
 def _in_math(text: str, at: int) -> bool:
     "Whether a place stands between two dollar signs."
     return text.count("$", 0, at) % 2 == 1 and "$" in text[at:]
@@ -108,7 +110,7 @@ def _written_slots(text: str) -> list[tuple[int, int]]:
     outer: list[tuple[int, int]] = []
     for a, b in found:
         if not outer or a >= outer[-1][1]: outer.append((a, b))
-    return outer
+    return [(a, b) for a, b in outer if not _MARK.search(text[a:b])]
 
 # %% ../../nbs/71_manuscript.ipynb #s021s
 _NO_SLOT = re.compile(r"[\[(]?\s*(?:TODO|FIXME|XXX|TBD)\b(?!.*cit)(?!.*ref)", re.I | re.S)  # a note on something else
@@ -135,7 +137,6 @@ class _Cut:
     slots: tuple[int, ...]
     nouns: tuple[int, ...]  # citations that are nouns
 
-_MARK = re.compile(f"[{CITED}{OPEN}]")
 _WORDS = 4  # least words of a sentence
 _NO_PROSE = re.compile(r"(?:^|> )(?:acknowledge?ments?|nomenclature|notations?"
                        r"|list of (?:symbols|abbreviations|figures|tables)|references|bibliography"
