@@ -290,7 +290,7 @@ _REPAIRS = [  # what is wrong, its pattern, and what replaces it
             ("no comma after its key", re.compile(rf"^(@\w+\s*[{{(]\s*[^\s,={{}}()\"#%]+)(\s+{_FIELD})"), r"\1,\2"),
             ("no key", re.compile(rf"^(@\w+\s*[{{(])(\s*{_FIELD})"), r"\1nokey,\2"),
             ("no comma between two fields", re.compile(rf"([\"}}])([ \t]*\n\s*{_FIELD}[\"{{\d])"), r"\1,\2"),
-            ("not closed", re.compile(r"\s*\Z"), "}")]
+            ("not closed", re.compile(r"(?<!\s)\s*+\Z"), "}")]
 
 def _library(text: str) -> Any:
     "A BibTeX file as bibtexparser has it, whose warnings are not shown: they are in the report."
@@ -302,7 +302,7 @@ def _library(text: str) -> Any:
 # %% ../../nbs/14_formats.ipynb #e017s
 def _runs_on(entry: Any) -> bool:
     "Whether a comma is missing, so that two fields became one."
-    return any(re.search(rf"[\"}}]\s*\n\s*{_FIELD}[\"{{\d]", str(one.value)) for one in entry.fields)
+    return any(re.search(rf"[\"}}](?=[^\S\n]*\n)\s*+{_FIELD}[\"{{\d]", str(one.value)) for one in entry.fields)
 
 def _one_block(text: str) -> Any:
     "The sound entry in a text; None where there is not exactly one."
@@ -312,10 +312,25 @@ def _one_block(text: str) -> Any:
     return blocks[0] if len(blocks) == 1 and isinstance(blocks[0], model.Entry) else None
 
 # %% ../../nbs/14_formats.ipynb #e017b
+_SPARE = 100_000  # characters
+
 def _source(lines: Sequence[str], start: int) -> str:
     "The text of an entry: up to the next one that begins a line."
     end = next((n for n in range(start + 1, len(lines)) if re.match(r"\s*@\s*\w+\s*[{(]", lines[n])), len(lines))
     return "\n".join(lines[start:end]).strip()
+
+class _Sources:
+    "The texts of broken entries: each line is given once, and all of them are not much longer than the file."
+    def __init__(self, text: str):
+        self.lines, self.left, self._given = text.splitlines(), 2 * len(text) + _SPARE, set[int]()
+
+    def of(self, start: int) -> str:
+        "The text of the entry that begins on a line (from 0); \"\" where it is not to be parsed again."
+        if start in self._given or self.left <= 0: return ""
+        self._given.add(start)
+        source = _source(self.lines, start)
+        self.left -= len(source)
+        return source if self.left > 0 else ""
 
 # %% ../../nbs/14_formats.ipynb #e017bs
 def _repaired(raw: str) -> tuple[Any, str]:
@@ -330,7 +345,7 @@ def _repaired(raw: str) -> tuple[Any, str]:
     return None, ""
 
 # %% ../../nbs/14_formats.ipynb #e019
-def _of_block(name: str, block: Any, strings: Mapping[str, str], lines: Sequence[str]) -> Iterator[Entry]:
+def _of_block(name: str, block: Any, strings: Mapping[str, str], sources: _Sources) -> Iterator[Entry]:
     "The entry in a block of a BibTeX file, or what is wrong with it."
     from bibtexparser import model
     line, note, entry = (block.start_line or 0) + 1, "", block
@@ -338,9 +353,9 @@ def _of_block(name: str, block: Any, strings: Mapping[str, str], lines: Sequence
     elif isinstance(block, model.DuplicateFieldKeyBlock):
         note, entry = f"{', '.join(sorted(block.duplicate_keys))} given twice", block.ignore_error_block
     elif isinstance(block, model.ParsingFailedBlock):
-        source = _source(lines, line - 1)
-        entry, wrong = _repaired(source)
-        key = re.match(r"@\w+\s*[{(]\s*([^\s,={}\"]+)", source)
+        source = sources.of(line - 1)
+        entry, wrong = _repaired(source) if source else (None, "")
+        key = re.match(r"@\w+\s*[{(]\s*([^\s,={}\"]+)", source or block.raw or "")
         if not entry:
             yield Entry(name, line, key[1] if key else "", {}, fault=f"cannot be parsed: {_reason(block.error)}")
         note = f"repaired: {wrong}"
@@ -358,8 +373,8 @@ def bib_entries(name: str,  # of the file, for reports
     "The entries of a BibTeX file."
     library = _library(text)
     strings = {key.lower(): from_latex(str(s.value)) for key, s in library.strings_dict.items()}
-    lines = text.splitlines()
-    for block in library.blocks: yield from _of_block(name, block, strings, lines)
+    sources = _Sources(text)
+    for block in library.blocks: yield from _of_block(name, block, strings, sources)
 
 # %% ../../nbs/14_formats.ipynb #c012
 _RIS_LINE = re.compile(r"([A-Z][A-Z0-9])  ?-(?: (.*))?$")
