@@ -146,10 +146,9 @@ _SHORT = re.compile(r"[\w-]{3,8}")
 def _initials(title: str) -> tuple[str, ...]:
     "The first letters of a title's words: of all, and of those that are not small; a hyphen joins or parts."
     plain = re.sub(r"[^\w\s-]", "", title.lower())
-    out = dict[str, None]()
-    for words in (plain.replace("-", " ").split(), plain.replace("-", "").split()):
-        out["".join(w[0] for w in words)] = out["".join(w[0] for w in words if w not in _SMALL)] = None
-    return tuple(out)
+    both = plain.replace("-", " ").split(), plain.replace("-", "").split()
+    kept = (part for words in both for part in (words, [w for w in words if w not in _SMALL]))
+    return tuple(dict.fromkeys("".join(w[0] for w in part) for part in kept))
 
 def _abbreviated(papers: PaperList, text: str) -> list[int]:
     "For each paper, how many letters a word has that is an abbreviation of a part of its title."

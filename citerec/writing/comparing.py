@@ -177,7 +177,7 @@ def other_surname(ours: Sequence[str],  # authors of an entry
 CONFERENCES = {
     "NeurIPS": r"neurips|\bnips\b|neural inf\w*\.? process\w*",
     "ICLR": r"\biclr\b|learning representations",
-    "ICML": r"\bicml\b|(?<!asian )conference (?:on )?machine learning(?! and)",
+    "ICML": r"\bicml\b|(?<!asian )conf\w* (?:on )?machine learning(?! and)",
     "AISTATS": r"aistats|artificial intelligence (?:and )?stat",
     "COLT": r"\bcolt\b|learning theory",
     "UAI": r"\buai\b|uncertainty (?:in )?artificial",

@@ -9,6 +9,7 @@ __all__ = ['LIBRARIES', 'Manuscript', 'read_manuscript']
 import html
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -98,15 +99,13 @@ def _outline(sections: dict[str, tuple[int, int, int]]) -> str:
 # %% ../../nbs/71_manuscript.ipynb #s021
 _MARK = re.compile(f"[{CITED}{OPEN}]")
 
-def _in_math(text: str, at: int) -> bool:
-    "Whether a place stands between two dollar signs."
-    return text.count("$", 0, at) % 2 == 1 and "$" in text[at:]
-
 def _written_slots(text: str) -> list[tuple[int, int]]:
     "The places where words in a text ask for a citation."
+    dollars = [m.start() for m in re.finditer(r"\$", text)]
+    def in_math(at: int) -> bool: return (before := bisect_left(dollars, at)) % 2 == 1 and before < len(dollars)
     found = sorted(m.span() for pattern, read in ((_SQUARE, _square), (_ROUND, _round), (_TODO, _todo))
                    for m in pattern.finditer(text)
-                   if read(m) == "[CITATION]" and not _NO_SLOT.match(m[0]) and not _in_math(text, m.start()))
+                   if read(m) == "[CITATION]" and not _NO_SLOT.match(m[0]) and not in_math(m.start()))
     outer: list[tuple[int, int]] = []
     for a, b in found:
         if not outer or a >= outer[-1][1]: outer.append((a, b))
