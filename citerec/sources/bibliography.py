@@ -160,6 +160,7 @@ def _text(path: Path) -> tuple[str, str]:
         written = path.read_bytes()
     except OSError as e:
         raise InputError(f"{path} cannot be read ({e.strerror}).", "Check the path and its permissions.") from None
+    if written[:2] in (b"\xff\xfe", b"\xfe\xff"): return written.decode("utf-16", "replace"), ""
     try: return written.decode("utf-8-sig"), ""
     except UnicodeDecodeError: return written.decode("cp1252", "replace"), "the file is not UTF-8; read as Windows-1252"
 

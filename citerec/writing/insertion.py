@@ -21,6 +21,7 @@ from ..sources.references import bibtex_entry, bibtex_of, citation_key, formatte
 from .changes import Change, Edit, edited, recover, undo
 from .latex import CITES
 from .manuscript import Manuscript, read_manuscript
+from .markdown import NO_END, front_matter, masked
 from .placing import appended, citation_place, line_end
 from .prose import Citation, Sentence, Slot, Span, TextFile, open_text
 
@@ -54,8 +55,17 @@ def _usual_command(manuscript: Manuscript) -> str:
     siblings = [_SIBLINGS[c] for c, _ in used.most_common() if c in _SIBLINGS]
     own = Counter(c.command for c in manuscript.citations if not c.textual and c.command.isalpha()
                   and re.fullmatch(r"\\\w+\{[^{}\\]+\}", manuscript.quoted(c.span)))
-    first = "cite" if manuscript.format == "latex" else "[@]"
+    first = "cite" if manuscript.format == "latex" else "{cite:p}" if _is_myst(manuscript) else "[@]"
     return next(iter([*usual, *siblings, *own, first]))
+
+# %% ../../nbs/78_insertion.ipynb #c005_c_b
+_MYST = re.compile(r"(?m)^[ \t]*(?:`{3,}|:{3,})\{(?:note|tip|warning|important|admonition|seealso|dropdown|margin"
+                   r"|figure|image|code-cell|math|table|list-table|toctree|tableofcontents|bibliography|prf:\w{1,20})\}"
+                   r"|\{(?:(?:num|prf:)?ref|eq|doc|term|math|abbr|download)\}`")
+
+def _is_myst(manuscript: Manuscript) -> bool:
+    "Whether a draft in Markdown has roles or directives of MyST, which Pandoc does not read."
+    return any(_MYST.search(file.text) for file in manuscript.files if file.format == "markdown")
 
 # %% ../../nbs/78_insertion.ipynb #c008
 def _habits(manuscript: Manuscript, command: str) -> tuple[str, bool]:
@@ -347,16 +357,21 @@ def _confirm(manuscript: Manuscript, replaced: Sequence[Replaced]) -> None:
 # %% ../../nbs/78_insertion.ipynb #c032_b
 _FAR = 300  # characters from the name of a command to its keys
 
+# %% ../../nbs/78_insertion.ipynb #c032_b_b
 def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
     "An empty references.bib, and the line in the head of a Markdown draft that names it."
     main = manuscript.files[0]
     assert main.path, "a draft in a file"
     path, newline = main.path.parent / "references.bib", line_end(main.text)
     file = open_text(path, "text") if path.exists() else TextFile(path, "", "utf-8", "", "text")
-    head = re.match(r"---[ \t]*(?:\r\n|\r|\n)", main.text)
     line = f"bibliography: references.bib{newline}"
-    if head: return file, (0, head.end(), head.end(), line)
-    return file, (0, 0, 0, f"---{newline}{line}---{newline}{newline}")
+    if any(note.endswith(NO_END) for note in manuscript.notes):
+        raise InputError(f"The YAML at the beginning of {main.name} has no end, so nothing can be added to it.",
+                         "Close it with a line that is ---.")
+    if not front_matter(masked(main.text))[1]: return file, (0, 0, 0, f"---{newline}{line}---{newline}{newline}")
+    head = re.match(r"\s*---[ \t]*(?:\r\n|\r|\n)", main.text)
+    at = head.end() if head else 0
+    return file, (0, at, at, line)
 
 # %% ../../nbs/78_insertion.ipynb #c033
 def cite_changes(manuscript: Manuscript,

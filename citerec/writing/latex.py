@@ -306,6 +306,7 @@ AtEveryCite AtNextCite AtEveryCitekey AtNextCitekey AtEveryMultiCite DeclareCite
 _NEEDED = re.compile(r"need|todo|missing", re.I)
 _KEYS = re.compile(r"\{((?:[^{}\\]++|\\[_&#%~])*+)\}")
 _ROUND = re.compile(r"\([^()\n]{0,200}\)")
+_ANGLE = re.compile(r"<[^<>{}\n]{0,200}>(?=\s{0,4}[\[{])")  # of apacite
 _ONE_KEY = re.compile(r"[^,]+")
 
 def is_no_key(key: str) -> bool:
@@ -321,6 +322,7 @@ class Cited:
     keys: tuple[tuple[str, int, int], ...]  # with their places
     empty: bool  # a group without a key
     end: int
+    options: tuple[tuple[int, int], ...] = ()  # places of the arguments in brackets, which may cite as well
 
 # %% ../../nbs/69_latex.ipynb #l041s1
 def _key_list(text: str, a: int, b: int) -> Iterator[tuple[str, int, int]]:
@@ -335,11 +337,14 @@ def _key_list(text: str, a: int, b: int) -> Iterator[tuple[str, int, int]]:
 def given_keys(text: str, name: str, at: int) -> Cited | None:
     "The keys that follow a citing command; None if there are none."
     several, keys, empty, end = name.endswith("cites"), list[tuple[str, int, int]](), False, -1
+    options = list[tuple[int, int]]()
     if text.startswith("*", at): at += 1
     second = name.endswith("volcite")
     while True:
         here = _after_space(text, at)
-        if option := _SQUARE.match(text, here) or (_ROUND.match(text, here) if several else None): at = option.end()
+        if option := _SQUARE.match(text, here) or (_ROUND if several else _ANGLE).match(text, here):
+            at = option.end()
+            options.append((here + 1, at - 1))
         elif group := _KEYS.match(text, here):
             at = group.end()
             if second: second = False
@@ -349,7 +354,7 @@ def given_keys(text: str, name: str, at: int) -> Cited | None:
                 empty = empty or not found
                 if not several: break
         else: break
-    return Cited(tuple(keys), empty, end) if end >= 0 else None
+    return Cited(tuple(keys), empty, end, tuple(options)) if end >= 0 else None
 
 # %% ../../nbs/69_latex.ipynb #l051
 _REFS = frozenset("""ref eqref autoref pageref nameref cref Cref vref Vref labelcref cpageref Cpageref fullref subref
@@ -420,6 +425,7 @@ class LatexReader:
         self.read: set[Path] = set()
         self.call: tuple[str, Span] | None = None  # the macro that is being replaced
         self.depth = 0  # of parts that are read within parts
+        self.told: set[str] = set()  # what was noted already
         self.spent = [0, 0, 0]  # depth, macros and characters of the current call
 
     def begin_with(self, path: Path) -> None:
@@ -429,7 +435,7 @@ class LatexReader:
 
     def scan(self, view: View, a: int, b: int) -> None:
         "Read a part of a text."
-        if self.depth > _DEEPEST: return
+        if self.depth > _DEEPEST: return _told(self, view, a, f"parts within {_DEEPEST} parts were not read.")
         self.depth += 1
         pending, view.pending = view.pending, []
         at = a
@@ -625,7 +631,7 @@ def _citation(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     cited = given_keys(view.text, name, at)
     if not cited:
         if _NEEDED.search(name): r.found.slot(view.span(a, at))
-        elif view.text.startswith("{", at): _unclosed(r, view, name, a)
+        elif view.text.startswith("{", at): _told(r, view, a, f"\\{name}{{ is not closed; it was left out.")
         return at
     known = [k for k in cited.keys if not is_no_key(k[0])]
     span = view.span(a, cited.end) if r.call is None else r.call[1]
@@ -641,14 +647,16 @@ def _citation(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     else:
         r.found.cite(Citation(span, r.call[0] if r.call else name, tuple(k[0] for k in known),
                                  tuple(view.span(*k[1:]) for k in known), name in TEXTUAL))
+    for begun, end in cited.options: _aside(r, view, begun, end)
     return cited.end
 
 # %% ../../nbs/69_latex.ipynb #l055s2s
-def _unclosed(r: LatexReader, view: View, name: str, a: int) -> None:
+def _told(r: LatexReader, view: View, a: int, words: str) -> None:
+    "Note what could not be read, with its place, once for the whole draft."
+    if words.split(" ", 1)[1] in r.told: return
+    r.told.add(words.split(" ", 1)[1])
     file = r.found.files[view.file]
-    line, _ = file.line_column(view.span(a, a + 1).start)
-    if not any("is not closed" in n for n in r.found.notes):
-        r.found.note(f"{file.name}, line {line}: \\{name}{{ is not closed; it was left out.")
+    r.found.note(f"{file.name}, line {file.line_column(view.span(a, a + 1).start)[0]}: {words}")
 
 # %% ../../nbs/69_latex.ipynb #l056
 _ALIASES = 5  # most steps from an environment of the draft's own to a known one
