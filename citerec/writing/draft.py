@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Place', 'MARKER', 'OTHER', 'Paths', 'sentence_at', 'marked_at', 'text_for', 'ranked', 'preferred', 'from_library',
-           'Filled', 'title_of', 'missing', 'fit', 'Draft', 'audit_file']
+           'Filled', 'title_of', 'missing', 'Draft', 'audit_file']
 
 # %% ../../nbs/79_draft.ipynb #d03
 import math
@@ -22,12 +22,12 @@ from ..errors import InputError
 from ..files import made_once
 from ..llm.quoting import one_line
 from ..docstrings import documented
-from ..limits import question
 from ..recommender import Limits, Recommendations, Recommender, load
 from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from .audit import audit, missing_keys
 from .changes import Change, recover, undo
+from .claims import Claims
 from .gaps import Gap, find_gaps, not_english
 from .insertion import cite_changes, place_at
 from .library import Bibliography
@@ -393,17 +393,6 @@ def _offer(manuscript: Manuscript, filled: Filled) -> str:
     return (f"{where}: {one_line(best.title)} ({best.confidence or 0:.0%}). "
             f"citerec draft cite {path} {where} {paper}")
 
-# %% ../../nbs/79_draft.ipynb #d20a
-_FIT_PLACE, _FIT_NEAR, _FIT_SHIFT = -1.43, 3.67, -3.87  # of the log of the place, of the cosine, of all
-_FIRST = .02  # added to the place before its logarithm is taken
-_COMPARED = 10  # papers of a bibliography among which a place says something
-
-def fit(place: float,  # among the papers of the bibliography, 0: first, 1: last
-        near: float,  # cosine of the sentence and the paper
-        ) -> float:  # probability that it is rightly cited, against a random paper of the bibliography
-    "How well a cited paper fits its sentence."
-    return 1 / (1 + math.exp(-(_FIT_PLACE * math.log(place + _FIRST) + _FIT_NEAR * near + _FIT_SHIFT)))
-
 # %% ../../nbs/79_draft.ipynb #d21w
 class _Citing(_Advising):
     "What writes one citation into a draft."
@@ -504,18 +493,8 @@ class Draft(_Writing):
               fits: bool = True,  # look at each claim and what it cites as well
               ) -> Report:
         "What is wrong with the bibliography, and with what is cited where."
-        return audit(self.manuscript, self.library, self.rec.corpus, look_up, self._fits if fits else None)
-
-    def _fits(self, text: str, ids: Sequence[str]) -> list[float]:
-        "How well cited papers fit a sentence, among all papers of the bibliography."
-        own = [i for i in self.library.corpus_ids if i not in self.itself]
-        if len(own) < _COMPARED: return [1.0] * len(ids)
-        known = [i for i in self.known if i not in ids]
-        rec, limits = self.rec, Limits(within_ids=own, known_ids=known)
-        asked = question(rec.corpus, rec.settings, rec.concepts, text, 1, limits)
-        ranking = self.rec.ranking.run(asked).reranked_candidates
-        found = {r.paper.paper_id: (n / len(own), r.paper.similarity_score) for n, r in enumerate(ranking)}
-        return [fit(*found[i]) if i in found else 0.0 for i in ids]
+        claims = Claims(self.manuscript, self.library, self.rec.corpus, self.itself) if fits else None
+        return audit(self.manuscript, self.library, self.rec.corpus, look_up, claims)
 
     def __repr__(self) -> str: return f"Draft({self.manuscript})"
     def _repr_html_(self) -> str: return self.manuscript._repr_html_()
