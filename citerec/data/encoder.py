@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from tqdm.auto import tqdm
 
 # %% ../../nbs/32_encoder.ipynb #c005
 _READ_POOLING = ("mean_tokens", "mean", "cls_token", "cls")  # two kinds, two spellings: mean of all tokens, first token
@@ -202,16 +203,19 @@ class _Loaded:
         return [e.ids for e in self.tokenizer.encode_batch(list(texts), add_special_tokens=marked)]
 
     def _batched(self, encoded: Sequence[list[int]], pooled: Callable[[Any, Any, list[int]], Any],
-                 shape: tuple[int, ...]) -> np.ndarray:
+                 shape: tuple[int, ...], progress: bool = False) -> np.ndarray:
         "What `pooled` makes of token ids, batch by batch; it is told which rows of them a batch holds."
         import torch
         out = np.zeros((len(encoded), *shape), dtype=np.float32)
-        for width, rows in _rows_of([len(ids) for ids in encoded], _STEPS[self.bits], self.positions):
+        batches = list(_rows_of([len(ids) for ids in encoded], _STEPS[self.bits], self.positions))
+        for width, rows in tqdm(batches, desc="reading", unit=" batches", disable=not progress):
             ids, mask = _padded([encoded[i] for i in rows], width, self.device)
             with torch.inference_mode(): out[rows] = pooled(ids, mask, rows).cpu().numpy()
         return out
 
 # %% ../../nbs/32_encoder.ipynb #c008b
+_MANY = 2_000  # texts of which the reading is shown
+
 class BertEncoder(_Loaded):
     "A BERT encoder with pooling, from a sentence-transformers folder, without importing sentence-transformers."
     @staticmethod
@@ -251,7 +255,7 @@ class BertEncoder(_Loaded):
             part = mask.clone().fill_(False)
             for row, i in enumerate(rows): part[row, parts[i]] = True
             return means_and_maxima(self.layers.each(ids, mask), part & mask, layers)
-        return self._batched(encoded, pooled, (len(layers), 2, self.dim))
+        return self._batched(encoded, pooled, (len(layers), 2, self.dim), len(encoded) >= _MANY)
 
     def encode_layers(self,
                       texts: Sequence[str],

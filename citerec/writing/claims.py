@@ -20,24 +20,20 @@ from .manuscript import Citation, Manuscript
 from .reading import places
 
 # %% ../../nbs/74a_claims.ipynb #k011
-_LONGEST = 100  # words that are read
-
 def claim_of(manuscript: Manuscript,
              citation: Citation,  # of this manuscript, in a sentence
              ) -> str:
-    "The sentence of a citation, with [CITATION] at its place, after the sentence before."
+    "The sentence of a citation, with [CITATION] at its place and [OTHERCIT] at others."
     sentence = manuscript.sentences[citation.sentence or 0]
     own = [manuscript.citations[n] for n in sentence.citations].index(citation)
     kinds, pieces = MARKER.findall(sentence.marked), MARKER.split(sentence.marked)
     of_citations = [n for n, kind in enumerate(kinds) if kind == "[OTHERCIT]"]
     here = of_citations[own] if own < len(of_citations) else 0
     marks = ["[CITATION]" if n == here else "[OTHERCIT]" for n in range(len(kinds))]
-    asked = "".join(part for pair in zip(pieces, [*marks, ""], strict=True) for part in pair)
-    whole = f"{sentence.previous} {asked}".strip()
-    return whole if len(whole.split()) <= _LONGEST else asked
+    return "".join(part for pair in zip(pieces, [*marks, ""], strict=True) for part in pair)
 
 # %% ../../nbs/74a_claims.ipynb #k021
-SIGNALS = ("share", "papers", "beside", "near")  # logarithms of the first two; cosines above their means
+SIGNALS = ("share", "papers", "beside", "near")  # logarithms of the first two; cosines above their means, near: or 0
 _MEANS = {"beside": .470, "near": .478}  # of real citations
 _AROUND = 2  # sentences before and after that are looked at
 _FEWEST = 10  # papers of a bibliography among which a share says something
@@ -101,7 +97,8 @@ class Claims(_Shelf):
         at = citation.sentence or 0
         beside, near = [p for p in self.cited[at] if p not in instead], self._around(at)
         return np.array([[np.log(shares[p] + 1e-9), np.log(len(shares)),
-                          self._nearest(p, [q for q in beside if q != p], "beside"), self._nearest(p, near, "near")]
+                          self._nearest(p, [q for q in beside if q != p], "beside"),
+                          max(0.0, self._nearest(p, near, "near"))]
                          for p in papers])
 
     def __call__(self, citation: Citation, ids: Sequence[str]) -> list[float]:
@@ -114,7 +111,7 @@ class Claims(_Shelf):
         return [sure.get(i, 1.0) for i in ids]
 
 # %% ../../nbs/74a_claims.ipynb #k031
-_WEIGHTS, _SHIFT = (1.118, .922, 8.025, 2.206), .605  # of `SIGNALS`, and of all
+_WEIGHTS, _SHIFT = (.954, .876, 7.577, 3.535), .177  # of `SIGNALS`, and of all
 
 def fit(table: np.ndarray,  # shape (papers, 4), of `Claims.signals`
         ) -> np.ndarray:  # shape (papers,)
