@@ -34,9 +34,8 @@ def claim_of(manuscript: Manuscript,
     return "".join(part for pair in zip(pieces, [*marks, ""], strict=True) for part in pair)
 
 # %% ../../nbs/74a_claims.ipynb #k021
-SIGNALS = ("share", "papers", "topic", "beside", "near")  # two logarithms; cosines above their means, near: or 0
-_MEAN = .47  # cosine of real citations, to all three
-_AROUND = 2  # sentences before and after that are looked at
+SIGNALS = ("share", "papers", "topic", "beside")  # two logarithms, and two cosines above their mean
+_MEAN = .47  # of both cosines, of real citations
 _FEWEST = 10  # papers of a bibliography among which a share says something
 _SHORT = 6  # least words of a sentence that says something
 ClaimFits = Callable[[Citation, Sequence[str]], Sequence[float]]  # a citation and papers -> how well each fits, 0 to 1
@@ -75,12 +74,6 @@ class _Shelf:
 # %% ../../nbs/74a_claims.ipynb #k022_b
 class Claims(_Shelf):
     "The claims of a draft, and how well the papers that they cite fit them."
-    def _around(self, at: int) -> list[int]:
-        "The papers that are cited shortly before and after a sentence."
-        sentences = self.manuscript.sentences
-        near = range(max(0, at - _AROUND), min(len(sentences), at + _AROUND + 1))
-        return [p for n in near if n != at and sentences[n].section == sentences[at].section for p in self.cited[n]]
-
     def _nearest(self, paper: int, others: Sequence[int]) -> float:
         "The cosine with the nearest of other papers, above its mean."
         if not others: return 0.0
@@ -90,18 +83,15 @@ class Claims(_Shelf):
                 citation: Citation,  # in a sentence
                 papers: Sequence[int],  # places in the list
                 instead: Sequence[int] = (),  # papers that were cited before these took their place, to try the fit
-                ) -> np.ndarray:  # shape (papers, 5)
+                ) -> np.ndarray:  # shape (papers, 4)
         "The signals of papers at a citation."
         parts = parts_of(marked_prose(claim_of(self.manuscript, citation)))
         found = signals_in(self.corpus, self.rows, parts, self.hidden)
         shares = shares_of(self.chooser.scores(found, parts))
         topic = float(found[:, OF_A_LIST.index("meaning, sentence")].max()) - _MEAN
-        at = citation.sentence or 0
-        beside, near = [p for p in self.cited[at] if p not in instead], self._around(at)
+        beside = [p for p in self.cited[citation.sentence or 0] if p not in instead]
         return np.array([[np.log(shares[p] + 1e-9), np.log(len(shares)), topic,
-                          self._nearest(p, [q for q in beside if q != p]),
-                          max(0.0, self._nearest(p, near))]
-                         for p in papers])
+                          self._nearest(p, [q for q in beside if q != p])] for p in papers])
 
     def __call__(self, citation: Citation, ids: Sequence[str]) -> list[float]:
         "How well papers fit the sentence of a citation; 1 where that cannot be said."
@@ -113,9 +103,9 @@ class Claims(_Shelf):
         return [sure.get(i, 1.0) for i in ids]
 
 # %% ../../nbs/74a_claims.ipynb #k031
-_WEIGHTS, _SHIFT = (.957, .889, -1.302, 7.666, 3.344), .138  # of `SIGNALS`, and of all
+_WEIGHTS, _SHIFT = (.938, .856, -1.367, 7.890), .302  # of `SIGNALS`, and of all
 
-def fit(table: np.ndarray,  # shape (papers, 5), of `Claims.signals`
+def fit(table: np.ndarray,  # shape (papers, 4), of `Claims.signals`
         ) -> np.ndarray:  # shape (papers,)
     "The probability that papers are rightly cited, against random ones of the bibliography."
     return 1 / (1 + np.exp(-(table @ np.array(_WEIGHTS) + _SHIFT)))

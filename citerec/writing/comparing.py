@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['CONFERENCES', 'JOURNALS', 'PREPRINTS', 'changed_words', 'nearly_equal', 'is_slip', 'one_person', 'exchanged',
-           'added_first', 'other_surname', 'venues_of', 'contradict', 'published_at', 'same_venue', 'year_differs',
-           'Difference', 'differences']
+           'added_first', 'other_surname', 'misspelt', 'left_out', 'venues_of', 'contradict', 'published_at',
+           'same_venue', 'year_differs', 'Difference', 'one_version', 'differences']
 
 # %% ../../nbs/74_comparing.ipynb #c003
 import re
@@ -173,6 +173,37 @@ def other_surname(ours: Sequence[str],  # authors of an entry
     kept = {surname(n).casefold() for n in mine} & {surname(n).casefold() for n in other}  # one such as Le
     return (mine, other) if mine and other and _same_given(mine, other) and not kept else ([], [])
 
+# %% ../../nbs/74_comparing.ipynb #c016b_b
+def _initials(name: str) -> set[str]:
+    "The first letters of a name's given names; none where they are not sure."
+    words = re.sub(r"(?<=[A-Z])(?=[A-Z])", " ", re.sub(r"[^\w\s]", " ", name)).split()
+    last = re.findall(r"[^\W\d_]+", surname(name))[:1]
+    given = [w for w in words if last and w.casefold() != last[0].casefold()]
+    return {w[0].casefold() for w in given if w[0].isalpha()}
+
+def misspelt(ours: Sequence[str],  # authors of an entry
+             theirs: Sequence[str],  # authors in the record
+             ) -> list[tuple[str, str]]:  # names in the entry and in the record
+    "Authors whose surname has a typing error, or whose given names begin with other letters."
+    mine, listed, _ = _lists(ours, theirs)
+    def key(name: str) -> str: return "".join(sorted(_name_words(surname(name))))
+    out = list[tuple[str, str]]()
+    for name in mine:
+        alike = [other for other in listed if _name_words(surname(name)) & _name_words(other)]
+        slips = [other for other in listed if not alike and is_slip(key(name), key(other))]
+        only = len(alike) == 1 and key(alike[0]) == key(name) and [key(n) for n in mine].count(key(name)) == 1
+        if only and _initials(name) and _initials(alike[0]) and not _initials(name) & _initials(alike[0]):
+            out.append((name, alike[0]))
+        elif len(slips) == 1 and not _left(slips, [name]): out.append((name, slips[0]))
+    return out
+
+def left_out(ours: Sequence[str],  # authors of an entry that does not say that there are others
+             theirs: Sequence[str],  # authors in the record
+             ) -> list[str]:
+    "The authors whom an entry lacks, where the record has all of its own."
+    mine, listed, _ = _lists(ours, theirs)
+    return _left(listed, mine) if len(mine) < len(listed) and not _left(mine, listed) else []
+
 # %% ../../nbs/74_comparing.ipynb #c018
 CONFERENCES = {
     "NeurIPS": r"neurips|\bnips\b|neural inf\w*\.? process\w*",
@@ -331,10 +362,14 @@ def _listed(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (" and others" if len(names) > most else "")
 
 # %% ../../nbs/74_comparing.ipynb #c028s
+def one_version(ours: Paper, theirs: Paper) -> bool:
+    "Whether two records are both of a preprint, or both of what was published; authors may change in between."
+    first, second = (not p.venue or bool(PREPRINTS.search(p.venue)) for p in (ours, theirs))
+    return first == second
+
 def _other_version(ours: Paper, theirs: Paper, exchanged: Sequence[str]) -> bool:
-    "Whether exactly one record is of a preprint, and only a few authors differ; authors may change before publication."
-    preprints = [not p.venue or bool(PREPRINTS.search(p.venue)) for p in (ours, theirs)]
-    return preprints[0] != preprints[1] and 2 * len(exchanged) <= len(ours.authors)
+    "Whether exactly one record is of a preprint, and only a few authors differ."
+    return not one_version(ours, theirs) and 2 * len(exchanged) <= len(ours.authors)
 
 def _authors_differ(ours: Paper, theirs: Paper) -> str:  # "" where they do not
     "How the authors of two records differ, in words."
@@ -342,6 +377,8 @@ def _authors_differ(ours: Paper, theirs: Paper) -> str:  # "" where they do not
     if mine and ours.authors[0] not in mine and _other_version(ours, theirs, mine): mine = []
     if strangers := mine or added_first(ours.authors, theirs.authors):
         return f"the authors are {_listed(theirs.authors)}; not among them: {_listed(strangers)}"
+    if wrong := misspelt(ours.authors, theirs.authors):
+        return f"the record has {_listed([b for _, b in wrong])} for {_listed([a for a, _ in wrong])}"
     here, there = other_surname(ours.authors, theirs.authors)
     return f"the record has {_listed(there)} for {_listed(here)}; a name may have changed" if here else ""
 
