@@ -19,7 +19,7 @@ from ..data.corpus import Corpus
 from ..data.lexical import stems
 from ..errors import ServiceError
 from ..files import made_once
-from ..identity import akin, facts_of, identifiers, one_paper, tells, title_key
+from ..identity import akin, facts_of, identifiers, is_preprint, one_paper, tells, title_key
 from ..llm.quoting import one_line
 from ..ranking.signals import remembered
 from ..schema import Paper
