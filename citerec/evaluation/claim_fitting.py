@@ -92,7 +92,7 @@ def judged_by_others(judged: Sequence[Judged],
     return out
 
 # %% ../../nbs/87b_claim_fitting.ipynb #j031
-_THRESHOLDS = (.01, .02, .03, .05, .1)
+_THRESHOLDS = (.01, .03, .04, .05, .1)
 
 def price(judged: Sequence[Judged],
           fits: np.ndarray,  # of `judged_by_others`

@@ -176,8 +176,9 @@ def other_surname(ours: Sequence[str],  # authors of an entry
 # %% ../../nbs/74_comparing.ipynb #c016b_b
 def _initials(name: str) -> set[str]:
     "The first letters of a name's given names; none where they are not sure."
-    words = re.sub(r"(?<=[A-Z])(?=[A-Z])", " ", re.sub(r"[^\w\s]", " ", name)).split()
-    last = re.findall(r"[^\W\d_]+", surname(name))[:1]
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
+    words = re.sub(r"(?<=[A-Z])(?=[A-Z])", " ", re.sub(r"[^\w\s]", " ", plain)).split()
+    last = re.findall(r"[^\W\d_]+", surname(plain))[:1]
     given = [w for w in words if last and w.casefold() != last[0].casefold()]
     return {w[0].casefold() for w in given if w[0].isalpha()}
 
@@ -190,7 +191,8 @@ def misspelt(ours: Sequence[str],  # authors of an entry
     out = list[tuple[str, str]]()
     for name in mine:
         alike = [other for other in listed if _name_words(surname(name)) & _name_words(other)]
-        slips = [other for other in listed if not alike and is_slip(key(name), key(other))]
+        slips = [other for other in listed if not alike and is_slip(key(name), key(other))
+                 and not key(name).startswith(key(other))]
         only = len(alike) == 1 and key(alike[0]) == key(name) and [key(n) for n in mine].count(key(name)) == 1
         if only and _initials(name) and _initials(alike[0]) and not _initials(name) & _initials(alike[0]):
             out.append((name, alike[0]))

@@ -25,14 +25,14 @@ from ..docstrings import documented
 from ..recommender import Limits, Recommendations, Recommender, load
 from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
-from .audit import audit, missing_keys
+from .audit import audit, missing_keys, unread_parts
 from .changes import Change, recover, undo
 from .claims import Claims
-from .gaps import Gap, find_gaps, not_english
+from .gaps import Gap, find_gaps, not_english, proper_names
 from .insertion import cite_changes, place_at
 from .library import Bibliography
 from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
-from .prose import Format
+from .prose import Format, Span
 from .reading import places
 from .remarks import Remark, Report
 from .uncited import paper_called, uncited_names
@@ -165,6 +165,7 @@ class Filled:
     sentence: Sentence
     line: int  # from 1
     recommendations: Recommendations
+    path: Path | None = None  # the file that the place stands in
 
     @property
     def best(self) -> Recommendation | None:
@@ -176,6 +177,13 @@ class Filled:
                 ) -> bool:
         "Whether the first of them is sure enough to be written."
         return self.best is not None and (self.best.confidence or 0) >= min_confidence
+
+    def to_dict(self) -> dict[str, Any]:
+        "What is recommended for the place, as plain values."
+        listed = [{"paper_id": r.paper_id, "title": r.title, "confidence": r.confidence, "yours": r.yours}
+                  for r in self.recommendations]
+        return {"path": str(self.path or ""), "line": self.line, "sentence": self.sentence.text,
+                "recommendations": listed}
 
     def __repr__(self) -> str:
         best = f"{self.best.title} ({self.best.confidence or 0:.0%})" if self.best else "nothing fits"
@@ -296,19 +304,22 @@ class _Recommending(_Reading):
         "Papers for one place: what the draft cites is evidence, and its own bibliography comes first where it fits."
         if isinstance(place, str): place = self.at(place)
         sentence = sentence_at(self.manuscript, place)
-        here, keys = set(self.cited_in(sentence)), {i: e.key for i, e in self.library.by_corpus_id.items()}
-        wanted = min(100, 2 * k + len(here) + _SPARE)
+        here = set(self.cited_in(sentence))
         limits.setdefault("known_ids", self.known)
         limits.setdefault("again", True)
         limits.setdefault("exclude_ids", self.itself)
-        text = text_for(self.manuscript, place)
-        found = self.rec.recommend(text, k=wanted, **limits)
-        among = self._leaders(text, k + len(here), limits)
+        found, fitting = self._fitting(text_for(self.manuscript, place), k + len(here), limits)
+        fitting = self._named(place, self._by_itself(place, fitting, k + len(here), limits), limits)
         outside = from_library(self.library, _asked(self.manuscript, place), sentence.previous,
                                self.keys_in(sentence))
-        fitting = preferred(found, keys, among)
         best = ranked([*(r for r in fitting if r.paper_id not in here), *outside])[:k]
         return Recommendations(found.state.model_copy(update={"k": k, "final_recommendations": tuple(best)}))
+
+    def _fitting(self, text: str, k: int, limits: Limits) -> tuple[Recommendations, list[Recommendation]]:
+        "What is recommended for a text, and the same with the own bibliography preferred."
+        keys = {i: e.key for i, e in self.library.by_corpus_id.items()}
+        found = self.rec.recommend(text, k=min(100, 2 * k + _SPARE), **limits)
+        return found, preferred(found, keys, self._leaders(text, k, limits))
 
     def _leaders(self, text: str, k: int, limits: Limits) -> Sequence[Recommendation]:
         "The papers of the own bibliography that fit a text best, ranked by themselves; none where that is limited."
@@ -318,6 +329,38 @@ class _Recommending(_Reading):
         narrowed["within_ids"] = own
         try: return list(self.rec.recommend(text, k=min(100, k + _SPARE), **narrowed))
         except InputError: return ()  # the limits leave none of them
+
+    def _by_itself(self, place: Place, fitting: list[Recommendation], k: int,
+                   limits: Limits) -> list[Recommendation]:
+        "Judge what the sentence before cites or names by the sentence itself, which may have another topic."
+        at, before = sentence_at(self.manuscript, place), set[str]()
+        near = reversed(self.sentences[max(0, at.index - _BACK) : at.index])
+        if last := next((s for s in near if s.text == at.previous), None): before = set(self.cited_in(last))
+        names = set(proper_names(at.previous)) - set(proper_names(at.text))
+        before |= {paper_called(self.rec.corpus, name) for name in names}
+        if not any(r.paper_id in before and (r.confidence or 0) >= _WORTH for r in fitting): return fitting
+        try: _, alone = self._fitting(_asked(self.manuscript, place), k, limits)
+        except InputError: return fitting  # the sentence names no topic
+        sure = {r.paper_id: r.confidence for r in alone}
+        return [r.model_copy(update={"confidence": min(r.confidence or 0.0, sure.get(r.paper_id) or 0.0)})
+                if r.paper_id in before and r.confidence is not None else r for r in fitting]
+
+    def _named(self, place: Place, fitting: list[Recommendation], limits: Limits) -> list[Recommendation]:
+        "Put the paper first whose name is the reason of a gap."
+        name = place.name if isinstance(place, Gap) else ""
+        paper_id = paper_called(self.rec.corpus, name, self.itself) if name else ""
+        if not paper_id or limits.get("within_ids"): return fitting
+        found = next((r for r in fitting if r.paper_id == paper_id), None)
+        if found is None:
+            narrowed = limits.copy()
+            narrowed["within_ids"] = [paper_id]
+            try: found = next(iter(self.rec.recommend(name, k=1, **narrowed)), None)
+            except InputError: return fitting  # the limits do not allow it
+        if found is None: return fitting
+        sure = max(_SURE_OF_NAME, *(r.confidence or 0.0 for r in fitting), 0.0)
+        entry = self.library.by_corpus_id.get(paper_id)
+        first = found.model_copy(update={"confidence": sure, "yours": entry.key if entry else ""})
+        return [first, *(r for r in fitting if r.paper_id != paper_id)]
 
 # %% ../../nbs/79_draft.ipynb #d16f
 class _Advising(_Recommending):
@@ -331,31 +374,28 @@ class _Advising(_Recommending):
         places: list[Slot | Gap] = [s for s in self.slots if s.sentence is not None]
         if gaps: places += self.gaps()
         places.sort(key=lambda p: sentence_at(self.manuscript, p).index)
-        out = []
+        out, taken = list[Filled](), dict[int, list[str]]()  # the best papers of each sentence so far
         for place in tqdm(places, desc="places", unit=" places", disable=not progress):
             sentence = sentence_at(self.manuscript, place)
-            line = self.manuscript.line_column(place.span if isinstance(place, Slot) else sentence.span)[0]
-            try: found = self.recommend(place, k)
+            span, held = place.span if isinstance(place, Slot) else sentence.span, taken.setdefault(sentence.index, [])
+            try: found = self.recommend(place, k + len(held))
             except InputError as e:  # a sentence that names no topic, say; the other places go on
                 found = Recommendations(PipelineState(user_text=sentence.text, metadata={"notes": [str(e)]}))
-            out.append(Filled(place, sentence, line, found))
+            left = tuple(ranked(r for r in found if r.paper_id not in held)[:k])
+            found = Recommendations(found.state.model_copy(update={"k": k, "final_recommendations": left}))
+            held += [r.paper_id for r in left[:1]]
+            path = self.manuscript.files[span.file].path
+            out.append(Filled(place, sentence, self.manuscript.line_column(span)[0], found, path))
         return out
 
 # %% ../../nbs/79_draft.ipynb #d16z
 _SPARE = 10  # papers more than wanted, from which the own ones may rise
 _CHOICE = 4  # papers of the own bibliography from which they are ranked by themselves
+_BACK = 5  # sentences among which the one before is looked for; footnotes stand between
+_SURE_OF_NAME = .65  # share of the citing sentences that name a work of the corpus first, which cite it
 
 # %% ../../nbs/79_draft.ipynb #d18s
 _MUCH = .1  # share of sentences in another language that is told
-
-_AT = re.compile(r"(?P<file>.+), line (?P<line>\d+): ")  # the beginning of some notes
-
-def _unread(manuscript: Manuscript, note: str) -> Remark:
-    "A note of what was not read as a remark on its line."
-    at = _AT.match(note)
-    path = next((f.path for f in manuscript.files if f.path and at and f.name == at["file"]), None)
-    main, line = manuscript.files[0].path or Path("draft"), int(at["line"]) if at and path else 1
-    return Remark(path or main, line, 1, line, 1, "unread", "warning", note[at.end() :] if at and path else note)
 
 def missing(manuscript: Manuscript,
             gaps: Iterable[Gap],
@@ -363,7 +403,7 @@ def missing(manuscript: Manuscript,
             ) -> Report:
     "What is missing in a draft: open slots, sentences without a citation, keys without an entry."
     remarks = [Remark(*manuscript.place(slot.span), "slot", "warning", "A citation is still to come here.",
-                      "Choose one with `draft.recommend`, `citerec draft fill` or `citerec draft cite`.")
+                      "`citerec draft fill` shows what fits; in Python, `draft.recommend` does.")
                for slot in manuscript.slots]
     remarks += [Remark(*manuscript.place(manuscript.sentences[gap.sentence].span), "gap", "warning",
                        f"This sentence may need a citation ({gap.probability:.0%}): it {gap.reason}.",
@@ -373,24 +413,31 @@ def missing(manuscript: Manuscript,
     if foreign >= _MUCH:
         said = f"{foreign:.0%} of the sentences are not in English; of these, only those that name a work are reported."
         remarks.append(Remark(main, 1, 1, 1, 1, "language", "note", said, "Look through them yourself."))
-    remarks += [*missing_keys(manuscript, library),
-                *(_unread(manuscript, note) for note in manuscript.notes)]
-    return Report(tuple(remarks), "What is missing")
+    unread = unread_parts(manuscript)
+    if all(r.code != "missing" for r in unread): remarks += missing_keys(manuscript, library)
+    return Report((*remarks, *unread), "What is missing")
 
 # %% ../../nbs/79_draft.ipynb #d18t
 def _where(manuscript: Manuscript, filled: Filled) -> str:
     "Where a place is now, as `citerec draft cite` takes it."
     sentence = manuscript.sentences[filled.sentence.index]
     span = manuscript.slots[sentence.slots[0]].span if sentence.slots else sentence.span
-    line, column = manuscript.line_column(span)
-    return f"{manuscript.files[span.file].name}:{line}:{column}" if span.file else f"{line}:{column}"
+    return _typed(manuscript, span)
+
+def _typed(manuscript: Manuscript, span: Span) -> str:
+    "A place as `citerec draft cite` takes it."
+    (line, column), path, main = manuscript.line_column(span), manuscript.files[span.file].path, manuscript.path
+    if not span.file or not path or not main: return f"{line}:{column}"
+    home = main.parent
+    name = path.relative_to(home).as_posix() if path.is_relative_to(home) else path.as_posix()
+    return f"{name}:{line}:{column}"
 
 def _offer(manuscript: Manuscript, filled: Filled) -> str:
     "A place, the paper that comes nearest, and the command that cites it."
     where, best = _where(manuscript, filled), filled.best
     if not best: return f"{where}: nothing fits."
     path, paper = shlex.quote(str(manuscript.path or "draft")), shlex.quote(best.yours or best.paper_id)
-    return (f"{where}: {one_line(best.title)} ({best.confidence or 0:.0%}). "
+    return (f"{where}: {one_line(best.title)} ({math.floor(100 * (best.confidence or 0))} %). "
             f"citerec draft cite {path} {where} {paper}")
 
 # %% ../../nbs/79_draft.ipynb #d21w
@@ -461,7 +508,10 @@ class _Writing(_Citing):
                   min_confidence: float = .3,  # as `write` had it
                   ) -> list[str]:  # one line a place, in the order of the draft
         "The places that `write` leaves open, with what comes nearest and the command that cites it."
-        return [_offer(self.manuscript, f) for f in filled if not f.is_sure(min_confidence)]
+        shown, path = self.manuscript, shlex.quote(str(self.manuscript.path or "draft"))
+        aside = [f"{where}: this place stands in no sentence. citerec draft cite {path} {where} PAPER"
+                 for slot in self.slots if slot.sentence is None for where in [_typed(shown, slot.span)]]
+        return [*(_offer(shown, f) for f in filled if not f.is_sure(min_confidence)), *aside]
 
     def undo(self) -> str:  # what was taken back, in words
         "Take the last change back. Raises `InputError` where a file has changed since."

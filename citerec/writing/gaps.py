@@ -528,6 +528,7 @@ class Gap:
     sentence: int  # its place among the draft's sentences, from 0
     probability: float  # that authors would put a citation there
     reason: str  # in plain words
+    name: str = ""  # of the work that the sentence names first, if that is the reason
 
 _EMPTY_LINE = re.compile(r"\r?\n[ \t]*\r?\n|\r[ \t]*\r(?!\n)")
 
@@ -590,5 +591,5 @@ def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
         if row in named: probability = with_name(probability)
         if probability >= threshold and not settled:
             reason = f"{NAMES_A_WORK} {named[row]}" if row in named else strongest_reason(found[row], new[row])
-            gaps.append(Gap(row, float(probability), reason))
+            gaps.append(Gap(row, float(probability), reason, named.get(row, "")))
     return gaps

@@ -196,11 +196,12 @@ def _cuts(found: Found, names: Callable[[Iterable[str]], str]) -> list[_Cut]:
 
 # %% ../../nbs/71_manuscript.ipynb #s023s1
 def _sentences(cuts: list[_Cut]) -> tuple[Sentence, ...]:
-    "Sentences with their neighbours."
+    "Sentences with their neighbours, which stand in the same section of the same file."
     last: dict[int, int] = {}
     previous, following = [""] * len(cuts), [""] * len(cuts)
     for i, c in enumerate(cuts):
-        if c.group in last: previous[i], following[last[c.group]] = cuts[last[c.group]].text, c.text
+        if c.group in last and cuts[last[c.group]].span.file == c.span.file:
+            previous[i], following[last[c.group]] = cuts[last[c.group]].text, c.text
         last[c.group] = i
     return tuple(Sentence(i, c.span, c.text, previous[i], following[i], c.section, c.citations, c.slots,
                           bool(c.nouns), c.marked) for i, c in enumerate(cuts))
