@@ -295,7 +295,8 @@ citeyearpar citetitle citeurl citedate citenum citefullauthor autocite Autocite 
 footcite footcitetext smartcite Smartcite supercite fullcite footfullcite newcite shortcite onlinecite inlinecite
 citetalias citepalias cites Cites autocites Autocites parencites Parencites textcites Textcites footcites smartcites
 Smartcites supercites volcite pvolcite fvolcite tvolcite avolcite notecite pnotecite fnotecite bibentry citeposs
-posscite citefield citelist citen citeonline citeA citeNP shortciteA citeauthoryear""".split())
+posscite textcquote blockcquote foreigntextcquote foreignblockcquote hyphentextcquote hyphenblockcquote
+hybridblockcquote citefield citelist citen citeonline citeA citeNP shortciteA citeauthoryear""".split())
 TEXTUAL = frozenset("""citealp citealt Citealp Citealt citet Citet citeauthor Citeauthor textcite Textcite
 textcites Textcites newcite citeposs posscite
 citefullauthor citetalias citeA shortciteA citeonline inlinecite tvolcite""".split())
@@ -308,6 +309,8 @@ _KEYS = re.compile(r"\{((?:[^{}\\]++|\\[_&#%~])*+)\}")
 _ROUND = re.compile(r"\([^()\n]{0,200}\)")
 _ANGLE = re.compile(r"<[^<>{}\n]{0,200}>(?=\s{0,4}[\[{])")  # of apacite
 _ONE_KEY = re.compile(r"[^,]+")
+
+_PARAMETER = re.compile(r"#{1,4}\d")
 
 def is_no_key(key: str) -> bool:
     "Whether a key is only a placeholder, such as a question mark or TODO."
@@ -339,7 +342,7 @@ def given_keys(text: str, name: str, at: int) -> Cited | None:
     several, keys, empty, end = name.endswith("cites"), list[tuple[str, int, int]](), False, -1
     options = list[tuple[int, int]]()
     if text.startswith("*", at): at += 1
-    second = name.endswith("volcite")
+    second = name.endswith("volcite") or name.startswith(("foreign", "hyphen", "hybrid"))
     while True:
         here = _after_space(text, at)
         if option := _SQUARE.match(text, here) or (_ROUND if several else _ANGLE).match(text, here):
@@ -406,6 +409,7 @@ _EMPTY = re.compile(r"\n[ \t\x00]*+\n")
 _LONGEST_MATH = 5_000  # characters between \( and \)
 _DOLLAR = re.compile(r"\\[\s\S]|\$|\n[ \t\x00]*+\n")
 _DEPTH, _EXPANSIONS, _EXPANDED = 20, 3_000, 300_000  # of one call: nested macros, all macros, characters
+_ALL = 200_000  # macros of a draft that are replaced
 _DEEPEST = 100  # parts within parts
 
 # %% ../../nbs/69_latex.ipynb #l053
@@ -427,6 +431,7 @@ class LatexReader:
         self.depth = 0  # of parts that are read within parts
         self.told: set[str] = set()  # what was noted already
         self.spent = [0, 0, 0]  # depth, macros and characters of the current call
+        self.left = _ALL  # macros that may still be replaced
 
     def begin_with(self, path: Path) -> None:
         "Note the path of the main file."
@@ -580,6 +585,7 @@ def _command(r: LatexReader, view: View, name: str, a: int, at: int, b: int) -> 
         found.add(unmarked(found.files[view.file].text[begun:end]), Span(view.file, begun, end))
         return at
     if name in CITES: return _citation(r, view, name, a, at)
+    if name.startswith("nocite"): return _nocite(r, view, name, a, at)
     if (defines := _DEFINES.match(text, a)): return _definition(text, defines, view.closes)[2]
     if name in ("begin", "end"): return _environment(r, view, name, a, b)
     if name in _LEVELS: return _title(r, view, name, at)
@@ -634,6 +640,7 @@ def _citation(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
         elif view.text.startswith("{", at): _told(r, view, a, f"\\{name}{{ is not closed; it was left out.")
         return at
     known = [k for k in cited.keys if not is_no_key(k[0])]
+    if all(_PARAMETER.fullmatch(k[0]) for k in known) and known: return cited.end  # of a macro that is not known
     span = view.span(a, cited.end) if r.call is None else r.call[1]
     for key, start, end in cited.keys:
         if known and is_no_key(key): r.found.slot(view.span(start, end))
@@ -698,7 +705,9 @@ def _environment(r: LatexReader, view: View, which: str, a: int, b: int) -> int:
 def _title(r: LatexReader, view: View, name: str, at: int) -> int:
     "Read the beginning of a heading."
     here = _after_space(view.text, at)
-    if (option := view.option(here)) >= 0: here = _after_space(view.text, option)
+    if (option := view.option(here)) >= 0:
+        _aside(r, view, here + 1, option - 1)
+        here = _after_space(view.text, option)
     if here not in view.closes: return at
     begin(r.found, "heading")
     def end() -> None:
@@ -720,6 +729,7 @@ def _entries(r: LatexReader, view: View, a: int, b: int) -> None:
         r.scan(view, m.end(), stop)
         end_paragraph(r.found)
         shown = " ".join(p.text for p in r.found.paragraphs)
+        words.citations += r.found.citations
         r.found = words
         r.found.own_entries.append(OwnEntry(m[1].strip(), readable(shown), view.span(m.start(), stop)))
 
@@ -730,12 +740,16 @@ def _expand(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     given = _given(view, at, macro.parameters)
     if not given or not macro.body: return at
     outer = r.call is None
-    if outer: r.spent = [0, 0, 0]
+    if r.left <= 0:
+        r.found.note("The macros of the draft expand to too much; the last ones were left out.")
+        return given[1]
+    if outer: r.spent = [0, 0, -50 * (given[1] - at)]  # long arguments may be read several times
     new = _replaced(view, macro, a, given[1], given[0])
+    r.left -= 1
     r.spent[0] += 1
     r.spent[1] += 1
     r.spent[2] += len(new.text)
-    if r.spent[0] > _DEPTH or r.spent[1] > _EXPANSIONS or r.spent[2] > _EXPANDED + 50 * (given[1] - at):
+    if r.spent[0] > _DEPTH or r.spent[1] > _EXPANSIONS or r.spent[2] > _EXPANDED:
         r.spent[0] -= 1
         r.found.note(f"\\{name} expands without end; it was left out.")
         r.macros[name] = Macro((), "")

@@ -244,7 +244,8 @@ def _bibliographies(found: Found, front: str, format: Format) -> list[Path]:
                     named = [(settings, n) for n in _named_in(open_text(settings, "text").text)]
     paths = [_bibliography(found, folder, project, beside, name) for beside, name in named]
     kept = list(dict.fromkeys(p for p in paths if p))
-    if kept or found.own_entries: return kept
+    refused = any(note.startswith("The bibliography") and note.endswith(_OUT_OF_IT) for note in found.notes)
+    if kept or found.own_entries or refused: return kept
     own = {p for f in (folder, *([project] if format == "markdown" else [])) for p in _beside(f, project)}
     chapter = format == "markdown" and not named
     near = (*folder.parents[:_LEVELS], *(sorted(folder.parent.glob("*/")) if chapter else ()))
@@ -252,6 +253,7 @@ def _bibliographies(found: Found, front: str, format: Format) -> list[Path]:
     return sorted(own) or next(filter(None, fitting), [])
 
 _LEVELS = 3  # folders above a chapter in which its bibliography is looked for
+_OUT_OF_IT = "it lies outside the draft's folder."
 
 def _beside(folder: Path, project: Path) -> list[Path]:
     "The .bib files of a folder; a link that leads out of the project is left out."
