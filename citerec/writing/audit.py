@@ -419,6 +419,7 @@ def _differing(case: "_Near") -> Iterator[Remark]:
             yield _remark(case, entry, "field", "warning", words, f"Write {theirs}.", name,
                           (entry.entry.fields.get(name, ours), theirs))
 
+# %% ../../nbs/75_audit.ipynb #c026s_b
 def _unlisted(entry: LibraryEntry, own: Paper, record: Paper) -> list[str]:
     "The authors whom an entry leaves out without saying so; versions of a paper may have other authors."
     if OTHERS in entry.entry.people.get("author", ()) or not one_version(own, record): return []
@@ -624,6 +625,7 @@ def _misfits(case: Case) -> Iterator[Remark]:
 CHECKS = (_missing, _unused, _incomplete, _malformed, _duplicates, _published, _differing, _retractions, _strange,
           _misfits)
 
+# %% ../../nbs/75_audit.ipynb #c037_b
 _AT = re.compile(r"(?P<file>.+), line (?P<line>\d+): ")  # the beginning of some notes
 
 def _unread(draft: Manuscript, note: str) -> Remark:
@@ -642,6 +644,7 @@ def unread_parts(draft: Manuscript,
     "What of a draft was not read: bibliographies, other files, and what cannot be understood."
     return [_unread(draft, note) for note in draft.notes]
 
+# %% ../../nbs/75_audit.ipynb #c037_c
 def _said_once(case: Case) -> Iterator[Remark]:
     "What the audit could not look at."
     path = next((f.path for f in case.library.files), Path("text"))
@@ -650,6 +653,7 @@ def _said_once(case: Case) -> Iterator[Remark]:
         yield Remark(path, 1, 1, 1, 2, "unconfirmed", "note", "No entry was compared with a record.",
                      "Name a corpus, and differences and preprints are found, too.")
 
+# %% ../../nbs/75_audit.ipynb #c037_d
 def audit(manuscript: Manuscript | None,  # a draft; None: the bibliography alone
           library: Bibliography,  # read with the corpus
           corpus: Corpus | None = None,  # None: that of the library

@@ -182,6 +182,7 @@ def _initials(name: str) -> set[str]:
     given = [w for w in words if last and w.casefold() != last[0].casefold()]
     return {w[0].casefold() for w in given if w[0].isalpha()}
 
+# %% ../../nbs/74_comparing.ipynb #c016b_b_b
 def misspelt(ours: Sequence[str],  # authors of an entry
              theirs: Sequence[str],  # authors in the record
              ) -> list[tuple[str, str]]:  # names in the entry and in the record
@@ -199,6 +200,7 @@ def misspelt(ours: Sequence[str],  # authors of an entry
         elif len(slips) == 1 and not _left(slips, [name]): out.append((name, slips[0]))
     return out
 
+# %% ../../nbs/74_comparing.ipynb #c016b_b_c
 def left_out(ours: Sequence[str],  # authors of an entry that does not say that there are others
              theirs: Sequence[str],  # authors in the record
              ) -> list[str]:

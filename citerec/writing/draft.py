@@ -286,35 +286,9 @@ class _Reading(_Opened):
         "What stands at a line of the draft; raises `InputError` where nothing does."
         return place_at(self.manuscript, str(where))
 
-# %% ../../nbs/79_draft.ipynb #d16
-class _Recommending(_Reading):
-    "What is missing in a draft, and what would fit a place of it."
-    def gaps(self,
-             threshold: float | None = None,  # least probability, 0 to 1; None: the fitted one
-             ) -> list[Gap]:
-        "Sentences that need a citation and have none, in the order of the draft."
-        def paper_of(name: str) -> str: return paper_called(self.rec.corpus, name, self.itself)
-        return find_gaps(self.manuscript, threshold, uncited_names(self.sentences, paper_of, self.cited_in))
-
-    def recommend(self,
-                  place: Place | str,  # a text is a line, as of `at`
-                  k: int = 5,  # recommendations wanted
-                  **limits: Unpack[Limits],
-                  ) -> Recommendations:  # best first; those of the own bibliography have `yours`
-        "Papers for one place: what the draft cites is evidence, and its own bibliography comes first where it fits."
-        if isinstance(place, str): place = self.at(place)
-        sentence = sentence_at(self.manuscript, place)
-        here = set(self.cited_in(sentence))
-        limits.setdefault("known_ids", self.known)
-        limits.setdefault("again", True)
-        limits.setdefault("exclude_ids", self.itself)
-        found, fitting = self._fitting(text_for(self.manuscript, place), k + len(here), limits)
-        fitting = self._named(place, self._by_itself(place, fitting, k + len(here), limits), limits)
-        outside = from_library(self.library, _asked(self.manuscript, place), sentence.previous,
-                               self.keys_in(sentence))
-        best = ranked([*(r for r in fitting if r.paper_id not in here), *outside])[:k]
-        return Recommendations(found.state.model_copy(update={"k": k, "final_recommendations": tuple(best)}))
-
+# %% ../../nbs/79_draft.ipynb #d16a
+class _Fitting(_Reading):
+    "What fits a text, and how a place changes that."
     def _fitting(self, text: str, k: int, limits: Limits) -> tuple[Recommendations, list[Recommendation]]:
         "What is recommended for a text, and the same with the own bibliography preferred."
         keys = {i: e.key for i, e in self.library.by_corpus_id.items()}
@@ -330,6 +304,9 @@ class _Recommending(_Reading):
         try: return list(self.rec.recommend(text, k=min(100, k + _SPARE), **narrowed))
         except InputError: return ()  # the limits leave none of them
 
+# %% ../../nbs/79_draft.ipynb #d16b
+class _Placing(_Fitting):
+    "What fits a place, given its neighbours and the name that stands there."
     def _by_itself(self, place: Place, fitting: list[Recommendation], k: int,
                    limits: Limits) -> list[Recommendation]:
         "Judge what the sentence before cites or names by the sentence itself, which may have another topic."
@@ -361,6 +338,35 @@ class _Recommending(_Reading):
         entry = self.library.by_corpus_id.get(paper_id)
         first = found.model_copy(update={"confidence": sure, "yours": entry.key if entry else ""})
         return [first, *(r for r in fitting if r.paper_id != paper_id)]
+
+# %% ../../nbs/79_draft.ipynb #d16
+class _Recommending(_Placing):
+    "What is missing in a draft, and what would fit a place of it."
+    def gaps(self,
+             threshold: float | None = None,  # least probability, 0 to 1; None: the fitted one
+             ) -> list[Gap]:
+        "Sentences that need a citation and have none, in the order of the draft."
+        def paper_of(name: str) -> str: return paper_called(self.rec.corpus, name, self.itself)
+        return find_gaps(self.manuscript, threshold, uncited_names(self.sentences, paper_of, self.cited_in))
+
+    def recommend(self,
+                  place: Place | str,  # a text is a line, as of `at`
+                  k: int = 5,  # recommendations wanted
+                  **limits: Unpack[Limits],
+                  ) -> Recommendations:  # best first; those of the own bibliography have `yours`
+        "Papers for one place: what the draft cites is evidence, and its own bibliography comes first where it fits."
+        if isinstance(place, str): place = self.at(place)
+        sentence = sentence_at(self.manuscript, place)
+        here = set(self.cited_in(sentence))
+        limits.setdefault("known_ids", self.known)
+        limits.setdefault("again", True)
+        limits.setdefault("exclude_ids", self.itself)
+        found, fitting = self._fitting(text_for(self.manuscript, place), k + len(here), limits)
+        fitting = self._named(place, self._by_itself(place, fitting, k + len(here), limits), limits)
+        outside = from_library(self.library, _asked(self.manuscript, place), sentence.previous,
+                               self.keys_in(sentence))
+        best = ranked([*(r for r in fitting if r.paper_id not in here), *outside])[:k]
+        return Recommendations(found.state.model_copy(update={"k": k, "final_recommendations": tuple(best)}))
 
 # %% ../../nbs/79_draft.ipynb #d16f
 class _Advising(_Recommending):
@@ -424,6 +430,7 @@ def _where(manuscript: Manuscript, filled: Filled) -> str:
     span = manuscript.slots[sentence.slots[0]].span if sentence.slots else sentence.span
     return _typed(manuscript, span)
 
+# %% ../../nbs/79_draft.ipynb #d18t_b
 def _typed(manuscript: Manuscript, span: Span) -> str:
     "A place as `citerec draft cite` takes it."
     (line, column), path, main = manuscript.line_column(span), manuscript.files[span.file].path, manuscript.path
@@ -432,6 +439,7 @@ def _typed(manuscript: Manuscript, span: Span) -> str:
     name = path.relative_to(home).as_posix() if path.is_relative_to(home) else path.as_posix()
     return f"{name}:{line}:{column}"
 
+# %% ../../nbs/79_draft.ipynb #d18t_c
 def _offer(manuscript: Manuscript, filled: Filled) -> str:
     "A place, the paper that comes nearest, and the command that cites it."
     where, best = _where(manuscript, filled), filled.best

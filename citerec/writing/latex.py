@@ -529,6 +529,7 @@ def _token(r: LatexReader, view: View, m: re.Match[str], b: int) -> int:
     if new: found.add(new, view.span(a, at))
     return at
 
+# %% ../../nbs/69_latex.ipynb #l054s_b
 def _aside(r: LatexReader, view: View, a: int, b: int) -> None:
     "Read a part that is not prose, to find the citations in it."
     if a >= b or not _WORTH.search(view.text, a, b): return
@@ -811,6 +812,7 @@ def _argument(view: View, at: int) -> tuple[int, int] | None:
     while (option := view.option(here)) >= 0: here = _after_space(view.text, option)
     return (here + 1, view.closes[here]) if here in view.closes else None
 
+# %% ../../nbs/69_latex.ipynb #l060_b
 def _refer(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     at += view.text.startswith("*", at)
     arg = _argument(view, at)
@@ -820,6 +822,7 @@ def _refer(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     if name.lower() in ("crefrange",): return view.closes.get(arg[1] + 1, arg[1]) + 1
     return arg[1] + 1
 
+# %% ../../nbs/69_latex.ipynb #l060_c
 def _url(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at)
     if not arg: return at
@@ -827,6 +830,7 @@ def _url(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     r.found.add(URL, view.span(a, arg[1] + 1))
     return arg[1] + 1
 
+# %% ../../nbs/69_latex.ipynb #l060_d
 def _footnote(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at)
     if not arg: return at
@@ -846,6 +850,7 @@ def _cites(r: LatexReader, view: View, a: int, b: int) -> bool:
             if cited and not all(is_no_key(k[0]) for k in cited.keys): return True
     return False
 
+# %% ../../nbs/69_latex.ipynb #l060s_b
 def _todo(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at) if view.text[at : at + 1] in ("{", "[") else None
     if not arg: return at
