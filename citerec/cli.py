@@ -319,6 +319,9 @@ def _draft_details(actions: dict[str, argparse.ArgumentParser]) -> None:
     fill("--min-confidence", type=float, default=.3, metavar="P",
          help="only papers with this confidence or more, 0 to 1 (default: 0.3)")
     fill("--gaps", action="store_true", help="also cite in sentences that need a citation and have no slot")
+    for one in (actions["check"].add_argument, audit):
+        one("--only", action="append", metavar="CODE", help="only these remarks, by the word in brackets behind each, "
+            "such as slot or missing,retracted; what is left out does not change the exit code")
     audit("--look-up", action="store_true", help="ask Crossref for entries that the corpus does not have")
     audit("--bib", action="append", metavar="FILE",
           help="check this bibliography in place of the draft's own; may be given several times")
@@ -585,9 +588,9 @@ def _find(args: argparse.Namespace) -> int:
     "Print what is found in drafts."
     from citerec.writing.remarks import Report
     reports = [_found(args, file) for file in args.drafts]
-    if len(reports) == 1: return _report(args.format, reports[0])
-    remarks = tuple(remark for report in reports for remark in report)
-    return _report(args.format, Report(remarks, f"{len(reports)} drafts"))
+    only = {code.strip() for codes in args.only or () for code in codes.split(",")}
+    remarks = tuple(remark for report in reports for remark in report if not only or remark.code in only)
+    return _report(args.format, Report(remarks, reports[0].title if len(reports) == 1 else f"{len(reports)} drafts"))
 
 # %% ../nbs/99_cli.ipynb #d06
 def _show_change(args: argparse.Namespace, change: Any, **more: Any) -> None:
@@ -603,11 +606,15 @@ def _fill(args: argparse.Namespace) -> int:
     found = draft.fill(gaps=args.gaps, progress=is_watched(args))
     change = draft.write(found, args.min_confidence, args.cite_command, args.dry_run, args.create)
     left = [f.line for f in found if not f.is_sure(args.min_confidence)]
-    _show_change(args, change, places=len(found), left=left)
-    if not found: print_remark("The draft has no open slot; --gaps fills sentences that need a citation, too.")
-    if left: print_remark(f"{len(left)} of {len(found)} places stay open: no paper is sure enough. What comes nearest:")
-    for line in draft.left_open(found, args.min_confidence): print_remark(line)
-    return 1 if left else 0
+    _show_change(args, change, places=len(found), left=left, found=[f.to_dict() for f in found])
+    nearest = draft.left_open(found, args.min_confidence)
+    if not found and not nearest:
+        print_remark("The draft has no open slot; --gaps fills sentences that need a citation, too.")
+    total = len(found) + len(nearest) - len(left)
+    if nearest: print_remark(f"{len(nearest)} of {total} place{'s'[: total > 1]} open: no paper is sure enough. "
+                             "What comes nearest:")
+    for line in nearest: print_remark(line)
+    return 1 if nearest else 0
 
 # %% ../nbs/99_cli.ipynb #d06c
 def _cite(args: argparse.Namespace) -> int:

@@ -46,6 +46,7 @@ class Paper(Record):
     doi: str | None = None  # best without "https://doi.org/"
     arxiv_id: str | None = None  # without version
     authors: tuple[str, ...] = ()  # names, as "Ada Lovelace", in the order of the paper
+    more_authors: bool = False  # whether there are authors that are not listed
     concepts: tuple[str, ...] = ()  # fields and topics
     venue: str | None = None  # conference or journal
     bibkey: str | None = None  # citation key: the user's own, else that of the source

@@ -49,7 +49,7 @@ def open_corpus(name: str | Path,  # a corpus folder, or "sample"
     if str(name) != "sample": return Corpus.open(name, settings)
     from platformdirs import user_cache_path
     source = sample_source()
-    place = f"sample-{SCHEMA_VERSION}-{source.fingerprint()[:12]}"
+    place = f"sample-{SCHEMA_VERSION}a-{source.fingerprint()[:12]}"
     try: return _kept(source, user_cache_path("citerec", ensure_exists=True) / place, settings)
     except OSError: return _kept(source, _private_folder() / place, settings)  # no cache folder may be written to
 

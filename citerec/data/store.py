@@ -27,7 +27,8 @@ from ..schema import CitationContext, CitationEdge, Paper, TextKind
 SCHEMA_VERSION = 4  # raised whenever a table or a file of a corpus changes its meaning
 
 _SPARSE = {  # table for rare values -> its columns; it is made when the first value is written
-    "own_entries": ("bibkey", "bibtex"), "extras": ("language", "awards", "pdf_url")}
+    "own_entries": ("bibkey", "bibtex"), "extras": ("language", "awards", "pdf_url"),
+    "shortened": ("more_authors",)}
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE papers (

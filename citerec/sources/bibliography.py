@@ -20,7 +20,7 @@ from typing import Any
 from ..errors import InputError
 from ..identity import normal_arxiv_id, same_paper, title_key
 from ..schema import Paper
-from .formats import Entry, bib_entries, csl_entries, ris_entries
+from .formats import OTHERS, Entry, bib_entries, csl_entries, ris_entries
 from .records import best_text, clean_year, find_arxiv_id, find_doi, plain_text
 from .references import bibtex_of
 from .source import Source
@@ -114,6 +114,7 @@ def _paper(entry: Entry) -> tuple[Paper, list[str]]:
                   arxiv_id=arxiv, bibkey=entry.key or None, bibtex=bibtex_of(own),
                   abstract=plain_text(fields.get("abstract", "")), source=f"bib:{entry.file}",
                   authors=tuple(a for name in entry.authors if (a := plain_text(name))),
+                  more_authors=OTHERS in entry.people.get("author", ()),
                   venue=next(filter(None, venues), None), concepts=tuple(dict.fromkeys(filter(None, keywords))))
     return paper, odd
 

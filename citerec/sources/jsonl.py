@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from ..errors import InputError, explain
 from ..identity import normal_doi
 from ..schema import CitationContext, CitationEdge, Paper, Record
-from .records import author_names, plain_text
+from .records import author_names, has_others, plain_text
 from .source import Source
 
 # %% ../../nbs/12_jsonl.ipynb #c009
@@ -53,6 +53,7 @@ def _record(line: bytes,  # JSON
     except ValueError as e: raise ValueError(f"not readable as JSON ({e})") from None
     if not isinstance(fields, dict): raise TypeError("not a JSON object")
     if "text_kind" in kind.model_fields: fields = _with_kind(fields)
+    if isinstance(names := fields.get("authors"), list) and has_others(names): fields["more_authors"] = True
     fields = {name: _cleaned(name, value) for name,
               value in fields.items() if name in kind.model_fields and value is not None}
     try: return kind.model_validate(fields)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['unescape', 'find_doi', 'find_arxiv_id', 'mended', 'plain_text', 'clean_year', 'dig', 'dig_list', 'whole_number',
-           'make_paper', 'of_kind', 'best_text', 'is_others', 'author_names', 'clean_paper']
+           'make_paper', 'of_kind', 'best_text', 'is_others', 'has_others', 'author_names', 'clean_paper']
 
 # %% ../../nbs/11_records.ipynb #c003
 import html
@@ -186,6 +186,13 @@ def is_others(name: str,
     "Whether a name in a list stands for all that are not listed, as *et al.* does."
     return bool(_OTHERS.fullmatch(name))
 
+_SHORTENED = re.compile(r"[\s,]et\.? ?al\W*$")
+
+def has_others(names: Iterable[Any],
+               ) -> bool:
+    "Whether a list of names says that there are others."
+    return any(isinstance(name, str) and bool(is_others(name) or _SHORTENED.search(name)) for name in names)
+
 def author_names(names: Iterable[str],
                  ) -> tuple[str, ...]:  # in their order
     "The names in a list of authors without markup, without *et al.*, and without those that have no letter."
@@ -199,6 +206,7 @@ def clean_paper(paper: Paper,
     clean: dict[str, Any] = {"title": plain_text(paper.title) or paper.title, "abstract": plain_text(paper.abstract),
                              "venue": plain_text(paper.venue) or None,
                              "authors": author_names(paper.authors),
+                             "more_authors": paper.more_authors or has_others(paper.authors),
                              "concepts": tuple(map(plain_text, paper.concepts))}
     changed = {name: value for name, value in clean.items() if value != getattr(paper, name)}
     return paper.model_copy(update=changed) if changed else paper

@@ -125,6 +125,7 @@ def entry_of(paper: Paper,
     "A paper as an entry of a bibliography."
     own, key = _own_entry(paper), key or citation_key(paper)
     names = tuple(name_parts(shown) for name in paper.authors if (shown := _shown(name)))
+    if names and paper.more_authors: names = (*names, OTHERS)
     if own is None:
         kind = kind_of(paper.venue)
         fields = _record_fields(paper, kind)
@@ -376,13 +377,19 @@ def _styled(style: Any, record: dict[str, Any]) -> str:
         return " ".join("".join(map(str, bibliography.bibliography())).split())
 
 # %% ../../nbs/16_references.ipynb #c037s
+def _with_others(entry: Entry, record: dict[str, Any]) -> dict[str, Any]:
+    "A record of CSL whose list of authors ends with \"others\" where that of the entry does; CSL has no sign for it."
+    if OTHERS not in entry.people.get("author", ()): return record
+    return record | {"author": [*record.get("author", []), {"literal": "others"}]}
+
+# %% ../../nbs/16_references.ipynb #c037s_b
 def formatted(papers: Iterable[Paper],
               style: str | Path = "apa",  # a name in `STYLES`, or a .csl file
               ) -> list[str]:  # one a paper, in their order
     "Papers in the style of a journal; where a style fails, a plain form and a warning."
     rules, out, failed = _style(style), list[str](), list[str]()
     for number, entry in enumerate(_keyed(papers, None), 1):
-        try: text = _styled(rules, csl_of(entry))
+        try: text = _styled(rules, _with_others(entry, csl_of(entry)))
         except Exception as e: text, failed = "", [*failed, f"{entry.key} ({type(e).__name__})"]
         out.append(_TOO_CLOSE.sub(rf"\g<1>{number}\g<2> ", text) or _plain_form(entry))
     if failed: warnings.warn(f"The style {style} cannot be applied to {', '.join(failed)}; a plain form is shown.",
