@@ -25,7 +25,9 @@ class Block:
     level: int = 0  # of a heading
 
 # %% ../../nbs/70_markdown.ipynb #m011s
-_FENCE = re.compile(r"[ \t>]{0,12}(`{3,}|~{3,}|:{3,})[ \t]*([^\n`]*)")
+_FENCE = re.compile(r"([ \t>]{0,12})(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,4})?"
+                    r"(`{3,}+(?=[ \t]*\{[\w:-]|[^`]*$)|~{3,}|:{3,})[ \t]*([^\n`]*)")
+_LEAD = re.compile(r"([ \t]*+)\x00[\x00 \t]*+")  # a comment before the words of a line
 _DIRECTIVE = re.compile(r"\{([\w:-]+)\}")
 _PROSE = frozenset("""note warning tip admonition important hint seealso dropdown epigraph margin sidebar danger
 attention caution error tab-item tab-set grid card panels prf:theorem prf:definition prf:proof exercise solution
@@ -90,13 +92,15 @@ class _Blocks:
     "Cuts Markdown into blocks."
     def __init__(self, text: str, at: int):
         self.text, self.blocks = text, list[Block]()
-        self.fence, self.holds, self.open = "", "", list[str]()  # the open fence, what is in it, those of prose
+        self.fence, self.holds, self.depth = "", "", 0  # the open fence, what is in it, in how many quotes
+        self.open = list[tuple[str, int]]()  # the open fences of prose, in how many quotes
         self.display = ""  # what ends the formula
         self.listed = self.blank = False
         self.unclosed: set[str] = set()  # signs that no formula has from here on
         lines = [(a, b) for a, b in _lines(text) if a >= at or b > at]
         for i, (a, b) in enumerate(lines):
-            self.line(max(a, at), b, text[slice(*lines[i + 1])] if i + 1 < len(lines) else "")
+            following = text[slice(*lines[i + 1])] if i + 1 < len(lines) else ""
+            self.line(max(a, at), b, following.replace("\x00", " "))
 
     def put(self, kind: str, a: int, b: int, level: int = 0) -> None:
         last = self.blocks[-1] if self.blocks else None
@@ -108,7 +112,10 @@ class _Blocks:
 
     def line(self, a: int, b: int, following: str) -> None:
         line = self.text[a:b].replace("\x00", " ")
+        if lead := _LEAD.match(self.text, a, b):
+            line, a = lead[1] + line[lead.end() - a :], lead.end() - len(lead[1])
         bare = line.strip()
+        _leave_quotes(self, _depth(line))
         if self.display:
             if self.display in line: self.display = ""
             self.blocks[-1] = Block("equation", self.blocks[-1].start, b)
@@ -120,21 +127,31 @@ class _Blocks:
         else: _line_words(self, line, a, b)
 
 # %% ../../nbs/70_markdown.ipynb #m014
+def _depth(line: str) -> int:
+    "In how many quotes a line is."
+    return line[: len(line) - len(line.lstrip(" \t>"))].count(">")
+
+def _leave_quotes(cut: _Blocks, depth: int) -> None:
+    "What was opened in a quote ends with it."
+    if cut.fence and depth < cut.depth: cut.fence, cut.blank = "", True
+    while cut.open and depth < cut.open[-1][1]: cut.open.pop()
+
 def _line_inside(cut: _Blocks, bare: str, a: int, b: int) -> None:
     "A line inside a fence."
-    if bare.startswith(cut.fence) and not bare.strip(cut.fence[0]): cut.fence, cut.blank = "", True
+    words = bare.lstrip("> \t") if cut.depth else bare
+    if words.startswith(cut.fence) and not words.strip(cut.fence[0]): cut.fence, cut.blank = "", True
     elif cut.holds == "aside" and bare: cut.put("aside", a, b)
 
+# %% ../../nbs/70_markdown.ipynb #m014f
 def _line_fenced(cut: _Blocks, fence: re.Match[str], bare: str, a: int, b: int) -> None:
     "A line that begins or ends a fence."
-    cut.blank = True
-    name = _DIRECTIVE.match(fence[2])
-    if name and name[1] in _PROSE: cut.blocks.append(Block("aside", a + fence.start(2) + name.end(), b))  # its title
-    if fence[1][0] == ":" and (not name or name[1] not in _FIGURES): return
-    if not fence[2].strip() and cut.open and fence[1] == cut.open[-1]: cut.open.pop()
-    elif name and name[1] in _PROSE: cut.open.append(fence[1])
-    elif not (fence[1][0] == "`" and fence[2].rstrip().endswith("`")):
-        cut.fence, cut.holds = fence[1], "aside" if name and name[1] in _FIGURES else "code"
+    cut.blank, cut.listed = True, cut.listed or bool(_POINT.match(fence[0]))
+    sign, depth, name = fence[2], fence[1].count(">"), _DIRECTIVE.match(fence[3])
+    if name and name[1] in _PROSE: cut.blocks.append(Block("aside", a + fence.start(3) + name.end(), b))  # its title
+    if sign[0] == ":" and (not name or name[1] not in _FIGURES): return
+    if not fence[3].strip() and (sign, depth) in cut.open[-1:]: cut.open.pop()
+    elif name and name[1] in _PROSE: cut.open.append((sign, depth))
+    else: cut.fence, cut.depth, cut.holds = sign, depth, "aside" if name and name[1] in _FIGURES else "code"
 
 # %% ../../nbs/70_markdown.ipynb #m014s
 def _line_formula(cut: _Blocks, line: str, display: re.Match[str], a: int, b: int) -> None:
