@@ -28,11 +28,6 @@ class Block:
 _FENCE = re.compile(r"([ \t>]{0,12})(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,4})?"
                     r"(`{3,}+(?=[ \t]*\{[\w:-]|[^`]*$)|~{3,}|:{3,})[ \t]*([^\n`]*)")
 _LEAD = re.compile(r"([ \t]*+)\x00[\x00 \t]*+")  # a comment before the words of a line
-_DIRECTIVE = re.compile(r"\{([\w:-]+)\}")
-_PROSE = frozenset("""note warning tip admonition important hint seealso dropdown epigraph margin sidebar danger
-attention caution error tab-item tab-set grid card panels prf:theorem prf:definition prf:proof exercise solution
-div aside topic abstract summary""".split())
-_FIGURES = frozenset("figure figure-md image table list-table subfigure".split())
 _HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?:[ \t]+|$)")
 _UNDERLINE = re.compile(r"[ ]{0,3}(=+|-{2,})[ \t]*$")
 _RULE = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
@@ -52,6 +47,25 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
         yield at, m.start()
         at = m.end()
     if at < len(text): yield at, len(text)
+
+# %% ../../nbs/70_markdown.ipynb #m011d
+_DIRECTIVE = re.compile(r"\{([\w:-]+)(?:[ ,][^{}]*)?\}")  # of MyST, or a cell of Quarto
+_FIGURES = frozenset("figure figure-md image table list-table csv-table subfigure glossary glue:figure".split())
+_CODE = frozenset("""code code-block code-cell sourcecode parsed-literal literalinclude include prompt doctest testcode
+math amsmath toctree tableofcontents contents bibliography raw eval-rst highlight index meta glue plot embed iframe
+youtube video mermaid graphviz graph digraph plantuml ditaa d2 asy tikz latex tex text verbatim comment cat exec targets
+jupyter-execute altair-plot bokeh-plot python python3 ipython py r rscript rcpp julia ojs js javascript node typescript
+css scss sass html dot bash sh zsh shell console powershell sql mysql psql stan c cc cpp cuda go rust java scala haskell
+perl ruby php lua sas stata octave matlab fortran awk sed json yaml toml xml webr""".split())
+_CODES = re.compile(r"raw:|glue:|auto|webr-|pyodide|shinylive")  # how names of code begin
+_TITLE = re.compile(r"\b(?:title|name|(?:fig|tbl|lst)-cap)[ \t]{0,9}=[ \t]{0,9}(\"[^\"]*\"|'[^']*')")  # of a callout
+_OPTIONS = re.compile(r"(?:\n[ \t>]*+---[ \t\x00]*+(?:\n(?![ \t>]*+---).*){0,30}\n[ \t>]*+---[ \t\x00]*+$)"
+                      r"|(?:\n[ \t>]*+:[\w-]{1,40}:(?:[ \t\x00].*)?$)+", re.M)  # of a directive
+
+def _holds(text: str, at: int, name: str) -> str:
+    "What a directive holds whose first line ends at a place: prose, something aside or code."
+    if name in _FIGURES: return "aside"
+    return "code" if name.lower() in _CODE or _CODES.match(name) or text.startswith("#|", at + 1) else "prose"
 
 # %% ../../nbs/70_markdown.ipynb #m012
 _HIDDEN = re.compile(r"<!--|<(script|style|svg|iframe|video)\b", re.I)
@@ -94,6 +108,7 @@ class _Blocks:
         self.text, self.blocks = text, list[Block]()
         self.fence, self.holds, self.depth = "", "", 0  # the open fence, what is in it, in how many quotes
         self.open = list[tuple[str, int]]()  # the open fences of prose, in how many quotes
+        self.skip = at  # where options end
         self.display = ""  # what ends the formula
         self.listed = self.blank = False
         self.unclosed: set[str] = set()  # signs that no formula has from here on
@@ -111,6 +126,7 @@ class _Blocks:
         self.blank = False
 
     def line(self, a: int, b: int, following: str) -> None:
+        if a < self.skip: return
         line = self.text[a:b].replace("\x00", " ")
         if lead := _LEAD.match(self.text, a, b):
             line, a = lead[1] + line[lead.end() - a :], lead.end() - len(lead[1])
@@ -147,11 +163,23 @@ def _line_fenced(cut: _Blocks, fence: re.Match[str], bare: str, a: int, b: int) 
     "A line that begins or ends a fence."
     cut.blank, cut.listed = True, cut.listed or bool(_POINT.match(fence[0]))
     sign, depth, name = fence[2], fence[1].count(">"), _DIRECTIVE.match(fence[3])
-    if name and name[1] in _PROSE: cut.blocks.append(Block("aside", a + fence.start(3) + name.end(), b))  # its title
-    if sign[0] == ":" and (not name or name[1] not in _FIGURES): return
+    holds = _holds(cut.text, b, name[1]) if name else ""
+    _aside_of(cut, fence, name, holds, a, b)
+    if sign[0] == ":" and holds in ("", "prose"): return
     if not fence[3].strip() and (sign, depth) in cut.open[-1:]: cut.open.pop()
-    elif name and name[1] in _PROSE: cut.open.append((sign, depth))
-    else: cut.fence, cut.depth, cut.holds = sign, depth, "aside" if name and name[1] in _FIGURES else "code"
+    elif holds == "prose": cut.open.append((sign, depth))
+    else: cut.fence, cut.depth, cut.holds = sign, depth, holds
+
+def _aside_of(cut: _Blocks, fence: re.Match[str], name: re.Match[str] | None, holds: str, a: int, b: int) -> None:
+    "The title and the options of a fence."
+    at = a + fence.start(3)
+    if name and (holds == "prose" or "table" in name[1]): cut.blocks.append(Block("aside", at + name.end(), b))
+    elif not name and (title := _TITLE.search(fence[3])): cut.blocks.append(Block("aside", *_moved(title.span(1), at)))
+    if holds == "prose" and (options := _OPTIONS.match(cut.text, b)):
+        cut.skip = options.end()
+        cut.blocks.append(Block("aside", b, cut.skip))
+
+def _moved(span: tuple[int, int], by: int) -> tuple[int, int]: return span[0] + by, span[1] + by
 
 # %% ../../nbs/70_markdown.ipynb #m014s
 def _line_formula(cut: _Blocks, line: str, display: re.Match[str], a: int, b: int) -> None:
