@@ -31,13 +31,15 @@ _LEAD = re.compile(r"([ \t]*+)\x00[\x00 \t]*+")  # a comment before the words of
 _HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?:[ \t]+|$)")
 _UNDERLINE = re.compile(r"[ ]{0,3}(=+|-{2,})[ \t]*$")
 _RULE = re.compile(r"[ ]{0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-_POINT = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|\([a-z0-9]{1,3}\))[ \t]+(?:\[[ xX]\][ \t]+)?")
+_POINT = re.compile(r"[ \t]*(?:[-*+•:]|\d{1,3}[.)]|\([a-z0-9]{1,3}\))[ \t]+(?:\[[ xX]\][ \t]+)?")
 _QUOTED = re.compile(r"[ \t]{0,3}(?:>[ \t]?)+")
 _NOTE = re.compile(r"[ ]{0,3}\[\^[^\[\]\s]{1,80}\]:[ \t]*")
-_LABEL = re.compile(r"[ ]{0,3}(?:\[(?!\^)[^\[\]]{1,200}\]:[ \t]*\S+.*|\([\w:.-]{1,100}\)=[ \t]*|\+\+\+.*)$")
+_LABEL = re.compile(r"[ ]{0,3}(?:\[(?!\^)[^\[\]]{1,200}\]:[ \t]*+(?:<[^<>]*>|\S++)(?:[ \t]++(?:\"[^\"]*\"|'[^']*'"
+                    r"|\([^()]*\)))?[ \t]*+|\([\w:.-]{1,100}\)=[ \t]*+|\+\+\+.*)$")
 _REMARK = re.compile(r"[ ]{0,3}%(?:[ \t].*)?$")  # a comment of MyST
 _DISPLAY = re.compile(r"[ \t>]{0,12}(?:\$\$|\\\[|\\begin\{(equation|align|gather|multline|eqnarray|alignat)(\*?)\})")
 _TABLE = re.compile(r"[ \t]*+(?:\|[ \t]*+)?:?-{2,}+:?[ \t]*+(?:[|+][ \t]*+:?-{2,}+:?[ \t]*+)*+(?:\|[ \t]*+)?$")
+_COLUMNS = re.compile(r"[ \t]*+-{2,}+(?:[ \t]++-{2,}+)+[ \t]*+$")
 _GRID = re.compile(r"[ \t]*\+(?:[-=:]+\+)+[ \t]*$")
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
@@ -110,7 +112,7 @@ class _Blocks:
         self.open = list[tuple[str, int]]()  # the open fences of prose, in how many quotes
         self.skip = at  # where options end
         self.display = ""  # what ends the formula
-        self.listed = self.blank = False
+        self.listed = self.noted = self.blank = self.columns = False  # what a line stands in or behind
         self.unclosed: set[str] = set()  # signs that no formula has from here on
         lines = [(a, b) for a, b in _lines(text) if a >= at or b > at]
         for i, (a, b) in enumerate(lines):
@@ -139,7 +141,7 @@ class _Blocks:
         elif not bare: self.blank = True
         elif fence := _FENCE.match(line): _line_fenced(self, fence, bare, a, b)
         elif display := _DISPLAY.match(line): _line_formula(self, line, display, a, b)
-        elif _line_special(self, line, bare, following, a, b): pass
+        elif _line_columns(self, line, following, a, b) or _line_special(self, line, bare, following, a, b): pass
         else: _line_words(self, line, a, b)
 
 # %% ../../nbs/70_markdown.ipynb #m014
@@ -200,7 +202,7 @@ def _line_special(cut: _Blocks, line: str, bare: str, following: str, a: int, b:
     "A line that is no prose; whether it is one."
     if head := _HEADING.match(line):
         cut.put("heading", a + head.end(), b, len(head[1]))
-        cut.blank, cut.listed = True, False
+        cut.blank, cut.listed, cut.noted = True, False, False
     elif (under := _UNDERLINE.match(line)) and cut.blocks and cut.blocks[-1].kind == "text" and not cut.blank:
         last = cut.blocks[-1]
         if "\n" in cut.text[last.start : last.end] and under[1][0] == "-": cut.blank = True
@@ -212,26 +214,38 @@ def _line_special(cut: _Blocks, line: str, bare: str, following: str, a: int, b:
     elif ("|" in line and (_TABLE.match(following) or _line_in_table(cut, line))) or _GRID.match(line) \
             or (_TABLE.match(line) and ("|" in line or len(bare) > 9)):
         cut.put("aside", a, b)
-    elif (cut.blank or not cut.blocks) and not cut.listed and re.match(r" {4}|\t", line): pass
+    elif (cut.blank or not cut.blocks) and not cut.listed and (indent := re.match(r" {4}|\t", line)):
+        if not cut.noted or line.startswith((" " * 8, "\t\t")): return True
+        cut.blank = False
+        cut.blocks.append(Block("footnote", a + indent.end(), b))
     else: return False
     return True
 
+# %% ../../nbs/70_markdown.ipynb #m014t
 def _line_in_table(cut: _Blocks, line: str) -> bool:
     return bool(cut.blocks) and cut.blocks[-1].kind == "aside" and not cut.blank and "|" in line
+
+def _line_columns(cut: _Blocks, line: str, following: str, a: int, b: int) -> bool:
+    "A line of a table without bars, whose columns have dashes above them; whether it is one."
+    if _COLUMNS.match(following): cut.columns = True
+    elif _COLUMNS.match(line): cut.columns = bool(following.strip())
+    elif cut.blank and not line.startswith((" ", "\t")): cut.columns = False
+    if cut.columns: cut.put("aside", a, b)
+    return cut.columns
 
 # %% ../../nbs/70_markdown.ipynb #m014s2
 def _line_words(cut: _Blocks, line: str, a: int, b: int) -> None:
     "A line of prose."
     if note := _NOTE.match(line):
         cut.blocks.append(Block("footnote", a + note.end(), b))
-        cut.blank = False
+        cut.blank, cut.listed, cut.noted = False, False, True
         return
     if quoted := _QUOTED.match(line): a, line = a + quoted.end(), line[quoted.end() :]
     if point := _POINT.match(line):
         cut.blocks.append(Block("point", a + point.end(), b))
-        cut.listed, cut.blank = True, False
+        cut.listed, cut.noted, cut.blank = True, False, False
         return
-    if cut.blank and cut.listed and not line.startswith((" ", "\t")): cut.listed = False
+    if cut.blank and not line.startswith((" ", "\t")): cut.listed = cut.noted = False
     cut.put("text", a, b)
 
 # %% ../../nbs/70_markdown.ipynb #m021
@@ -473,6 +487,7 @@ def _code(r: MarkdownReader, a: int, b: int) -> int:
     else: r.found.add(words.translate(_PLAIN), r.span(run.end(), close.start()))
     return close.end()
 
+_ROLE_KEY = re.compile(r"(?:\{[^{}]*+\})?+\s*+([^,;{}\s](?:[^,;{}]*[^,;{}\s])?)\s*+(?:\{[^{}]*+\})?+")  # {see}key{p. 3}
 _PLAIN = str.maketrans({"$": DOLLAR, "[": "\ue007", "]": "\ue008"})  # in code, brackets are no slot
 
 def _brace(r: MarkdownReader, a: int, b: int) -> int:
@@ -481,8 +496,7 @@ def _brace(r: MarkdownReader, a: int, b: int) -> int:
     if role := _ROLE.match(text, a, b):
         begun, end = role.span(3)
         if "cite" in role[1]:
-            keys = [(m[0].strip(), m.start() + len(m[0]) - len(m[0].lstrip()), m.start() + len(m[0].rstrip()))
-                    for m in re.compile(r"[^,;]+").finditer(text, begun, end) if m[0].strip()]
+            keys = [(m[1], *m.span(1)) for m in _ROLE_KEY.finditer(text, begun, end)]
             _cite(r, f"{{{role[1]}}}", keys, a, role.end(), role[1].endswith((":t", ":ts", "cite:author")))
         elif role[1] in ("ref", "numref", "eq", "doc", "prf:ref", "cref"): r.found.add(REF, r.span(a, role.end()))
         elif role[1] == "math": r.found.add(f"${role[3]}$", r.span(a, role.end()))
