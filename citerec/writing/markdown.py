@@ -63,6 +63,7 @@ css scss sass html dot bash sh zsh shell console powershell sql mysql psql stan 
 perl ruby php lua sas stata octave matlab fortran awk sed json yaml toml xml webr""".split())
 _CODES = re.compile(r"raw:|glue:|auto|webr-|pyodide|shinylive")  # how names of code begin
 _TITLE = re.compile(r"\b(?:title|name|(?:fig|tbl|lst)-cap)[ \t]{0,9}=[ \t]{0,9}(\"[^\"]*\"|'[^']*')")  # of a callout
+_CAPTION = re.compile(r"(?:#|//|%%)\|[ \t]*+(?:fig|tbl|lst)-(?:sub)?cap[ \t]*+:")  # of what a cell shows
 _OPTIONS = re.compile(r"(?:\n[ \t>]*+---[ \t\x00]*+(?:\n(?![ \t>]*+---).*){0,30}\n[ \t>]*+---[ \t\x00]*+$)"
                       r"|(?:\n[ \t>]*+:[\w-]{1,40}:(?:[ \t\x00].*)?$)+", re.M)  # of a directive
 _INCLUDES = re.compile(r"\{include\}[ \t]*+(\S.*)|\{r\b.{0,500}?\bchild[ \t]{0,9}=[ \t]{0,9}"
@@ -162,7 +163,7 @@ def _line_inside(cut: _Blocks, bare: str, a: int, b: int) -> None:
     "A line inside a fence."
     words = bare.lstrip("> \t") if cut.depth else bare
     if words.startswith(cut.fence) and not words.strip(cut.fence[0]): cut.fence, cut.blank = "", True
-    elif cut.holds == "aside" and bare: cut.put("aside", a, b)
+    elif bare and (cut.holds == "aside" or _CAPTION.match(words)): cut.put("aside", a, b)
 
 # %% ../../nbs/70_markdown.ipynb #m014f
 def _line_fenced(cut: _Blocks, fence: re.Match[str], bare: str, a: int, b: int) -> None:
@@ -444,6 +445,9 @@ def _backslash(r: MarkdownReader, a: int, b: int) -> int:
         r.found.add(REF, r.span(a, ref.end()))
         return ref.end()
     name = re.compile(r"\\([A-Za-z]+)").match(text, a, b)
+    if name and name[1] == "nocite" and (given := given_keys(text, "nocite", name.end())):
+        r.found.nocited += [key for key, *_ in given.keys]
+        return given.end
     if name and name[1] in CITES and (given := given_keys(text, name[1], name.end())):
         _cite(r, name[1], list(given.keys), a, given.end, name[1] in TEXTUAL)
         return given.end
