@@ -380,7 +380,8 @@ def read_manuscript(source: str | os.PathLike[str],  # the main file of a draft,
         reader = LatexReader(found, file.path.resolve().parent if file.path else None)
         if file.path: reader.begin_with(file.path)
         read_latex(reader, file)
-    elif file.format == "markdown": front = MarkdownReader(found).file(file)
+    elif file.format == "markdown":
+        front = MarkdownReader(found, file.path.resolve().parent if file.path else None).file(file)
     else: _read_text(found, file)
     end_paragraph(found)
     if file.format == "latex" and file.path and not found.bibliographies and not found.own_entries:
