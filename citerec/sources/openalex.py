@@ -56,9 +56,10 @@ def _arxiv_id(work: Any, doi: str | None) -> str | None:
 
 # %% ../../nbs/20_openalex.ipynb #d5
 def _subjects(work: Any) -> tuple[str, ...]:
-    "The names of the topics and keywords of a work, each once."
+    "The names of the topics and keywords of a work, each once; of a retracted one, this comes first."
     subjects = [dig(work, "primary_topic"), *dig_list(work, "topics"), *dig_list(work, "keywords")]
-    return tuple(dict.fromkeys(name for s in subjects if (name := plain_text(dig(s, "display_name")))))
+    names = [name for s in subjects if (name := plain_text(dig(s, "display_name")))]
+    return tuple(dict.fromkeys(["Retracted"] * (dig(work, "is_retracted") is True) + names))
 
 def _author_names(work: Any) -> tuple[str, ...]:
     "The authors of a work, in order."

@@ -409,7 +409,7 @@ def missing(manuscript: Manuscript,
             ) -> Report:
     "What is missing in a draft: open slots, sentences without a citation, keys without an entry."
     remarks = [Remark(*manuscript.place(slot.span), "slot", "warning", "A citation is still to come here.",
-                      "`citerec draft fill` shows what fits; in Python, `draft.recommend` does.")
+                      "`citerec draft fill --dry-run` shows what fits; in Python, `draft.recommend` does.")
                for slot in manuscript.slots]
     remarks += [Remark(*manuscript.place(manuscript.sentences[gap.sentence].span), "gap", "warning",
                        f"This sentence may need a citation ({gap.probability:.0%}): it {gap.reason}.",
