@@ -206,7 +206,8 @@ def left_out(ours: Sequence[str],  # authors of an entry that does not say that 
              ) -> list[str]:
     "The authors whom an entry lacks, where the record has all of its own."
     mine, listed, _ = _lists(ours, theirs)
-    return _left(listed, mine) if len(mine) < len(listed) and not _left(mine, listed) else []
+    there = len(mine) < len(listed) and not _left(mine, listed)
+    return [name for name in _left(listed, mine) if _name_words(surname(name))] if there else []
 
 # %% ../../nbs/74_comparing.ipynb #c018
 CONFERENCES = {
