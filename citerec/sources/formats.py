@@ -11,8 +11,9 @@ import json
 import logging
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from .records import is_others
@@ -23,7 +24,7 @@ _SYMBOLS = {"textasciicircum": "^", "textless": "<", "textgreater": ">", "textba
 _SYMBOL = re.compile(rf"\\({'|'.join(_SYMBOLS)})(?![A-Za-z])(?:\{{\}})?")
 _SHELL = re.compile(r"\\(?:texttt|mbox|path|nolinkurl)(?![A-Za-z])|\\[-/]")  # pylatexenc drops what stands in them
 _HREF = re.compile(r"\\href\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
-_PERCENT = "\ue025"  # stands for a percent sign, which LaTeX would take for the begin of a comment
+_PERCENT, _AND = "\ue025", "\ue026"  # stand for signs that LaTeX would take for the begin of a comment or a column
 _URL = re.compile(r"\\url\s*\{([^{}]*)\}")
 
 def _readable(text: str) -> str:
@@ -34,16 +35,25 @@ def _readable(text: str) -> str:
     return _SHELL.sub("", _SYMBOL.sub(lambda macro: _SYMBOLS[macro[1]], text))
 
 # %% ../../nbs/14_formats.ipynb #t007cs
+@cache
+def _reader() -> Callable[[str], str]:
+    "What makes text of LaTeX; it takes longer to set up than to read a name."
+    from pylatexenc.latex2text import LatexNodes2Text
+    from pylatexenc.latexwalker import get_default_latex_context_db
+    reader, known = LatexNodes2Text(math_mode="verbatim", keep_comments=True), get_default_latex_context_db()
+    return lambda text: str(reader.latex_to_text(text, latex_context=known))
+
+# %% ../../nbs/14_formats.ipynb #t007ct
 def from_latex(text: str,
                ) -> str:  # on one line; formulas stay as they are written
     "LaTeX to plain text."
     if not re.search(r"[\\{}$~]|--|``|''", text): return " ".join(text.split())
-    from pylatexenc.latex2text import LatexNodes2Text
-    text = re.sub(r"(\\.)|%", lambda sign: sign[1] or _PERCENT, _readable(text))
-    try: text = LatexNodes2Text(math_mode="verbatim", keep_comments=True).latex_to_text(text)
+    stand_ins = {"%": _PERCENT, "&": _AND}
+    text = re.sub(r"(\\.)|[%&]", lambda sign: sign[1] or stand_ins[sign[0]], _readable(text))
+    try: text = _reader()(text)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # LaTeX would not accept it
         text = re.sub(r"[{}\\]", "", text)
-    return " ".join(text.replace(_PERCENT, "%").split())
+    return " ".join(text.replace(_PERCENT, "%").replace(_AND, "&").split())
 
 # %% ../../nbs/14_formats.ipynb #e001
 _ESCAPED = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
@@ -156,12 +166,14 @@ def name_parts(text: str,  # "First von Last", "von Last, First", or a group
     return _first_last(whole.split()) if " " in whole else Name(whole)
 
 # %% ../../nbs/14_formats.ipynb #e011
-def _split(text: str, mark: str) -> list[str]:
-    "The parts of a text between marks (a pattern) that stand outside braces."
-    parts, depth, at = list[str](), 0, 0
-    for sign in re.finditer(rf"\\.|(?P<open>{{)|(?P<close>}})|(?P<mark>{mark})", text, re.DOTALL):
+def _split(text: str, mark: str, quote: str = r"(?!)") -> list[str]:
+    "The parts of a text between marks (a pattern) that stand outside braces, and outside quotes where they count."
+    parts, depth, at, quoted = list[str](), 0, 0, False
+    signs = rf"\\.|(?P<open>{{)|(?P<close>}})|(?P<quote>{quote})|(?P<mark>{mark})"
+    for sign in re.finditer(signs, text, re.DOTALL):
         depth = max(depth + (sign["open"] is not None) - (sign["close"] is not None), 0)
-        if sign["mark"] is None or depth: continue
+        quoted ^= sign["quote"] is not None and not depth
+        if sign["mark"] is None or depth or quoted: continue
         parts.append(text[at : sign.start()].strip())
         at = sign.end()
     return [*parts, text[at:].strip()]
@@ -246,13 +258,14 @@ def _reason(error: Any) -> str:
     "Why an entry cannot be parsed, in one line."
     return " ".join(str(getattr(error, "abort_reason", "") or error or "not BibTeX").split()).rstrip(".")
 
-def _bare(value: Any, strings: Mapping[str, str]) -> str:
+_PIECE = re.compile(r'[{"]|[\w.:+-]+\Z')
+
+def _bare(value: str, strings: Mapping[str, str]) -> str:
     "A field's value without its outer braces or quotes; pieces that `#` joins are joined."
     def piece(text: str) -> str:
-        text = text.strip()
         return text[1:-1] if len(text) > 1 and text[0] + text[-1] in ('{}', '""') else strings.get(text.lower(), text)
-    quoted = re.fullmatch(r'\s*"[^"]*"\s*', str(value))
-    return "".join(map(piece, [str(value)] if quoted else _split(str(value), r"\s#\s")))
+    pieces = _split(value, "#", quote='"')
+    return "".join(map(piece, pieces if all(map(_PIECE.match, pieces)) else [value.strip()]))
 
 # %% ../../nbs/14_formats.ipynb #t010b
 LITERAL = frozenset("url doi eprint file pdf ee link biburl adsurl bdsk-url-1 bdsk-url-2 bdsk-file-1".split())
@@ -271,12 +284,29 @@ def _field_name(name: str) -> str:
     return "" if name.startswith("%") else re.sub(r"[\s,={}()\"#%]+", "-", name)
 
 # %% ../../nbs/14_formats.ipynb #t010bb
+_FIELD = r"[A-Za-z][\w:-]*+\s*+=\s*+"
+_GAP = rf'(?:(?<=["}}])\s*+|(?<=\w)\s++)(?={_FIELD}["{{\w])'  # where a comma is missing
+
+def _apart(name: str, value: str) -> list[tuple[str, str]]:
+    "A field, and those that follow it without a comma."
+    first, *others = _split(value, _GAP, quote='"') if "=" in value else [value]
+    return [(name, first), *((own, rest) for own, _, rest in (other.partition("=") for other in others))]
+
+# %% ../../nbs/14_formats.ipynb #t010bc
+def _values(entry: Any, strings: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    "The values of an entry in LaTeX, of two of the same name the first; and what was wrong with them."
+    pairs = [pair for one in entry.fields for pair in _apart(one.key, str(one.value))]
+    values: dict[str, str] = {}
+    for name, written in pairs:
+        value = _bare(written, strings)
+        if value.strip() and (own := _field_name(name)): values.setdefault(own, value)
+    return values, "no comma between two fields" if len(pairs) > len(entry.fields) else ""
+
+# %% ../../nbs/14_formats.ipynb #t010bd
 def _bib_entry(name: str, line: int, entry: Any, strings: Mapping[str, str], note: str) -> Entry:
     "An entry that bibtexparser could read."
-    raw: dict[str, str] = {}
-    for one in entry.fields:
-        value = _bare(one.value, strings) if one.enclosing == "no-enclosing" or note else str(one.value)
-        if value.strip() and (own := _field_name(one.key)): raw.setdefault(own, value)
+    raw, wrong = _values(entry, strings)
+    if wrong: note = f"{note} and {wrong}" if "repaired" in note else f"{note}; repaired: {wrong}".removeprefix("; ")
     people = {role: names for role in _PEOPLE if (names := split_names(raw.get(role, "")))}
     fields = {k: _literal(v) if k in LITERAL else from_latex(v) for k, v in raw.items() if k != "author"}
     fields |= {role: " and ".join(map(str, names)) for role, names in people.items() if role != "author"}
@@ -285,11 +315,9 @@ def _bib_entry(name: str, line: int, entry: Any, strings: Mapping[str, str], not
     return Entry(name, line, entry.key, fields, _authors(people), note=note, kind=kind, people=people)
 
 # %% ../../nbs/14_formats.ipynb #e017
-_FIELD = r"[A-Za-z][\w:-]*\s*=\s*"
 _REPAIRS = [  # what is wrong, its pattern, and what replaces it
             ("no comma after its key", re.compile(rf"^(@\w+\s*[{{(]\s*[^\s,={{}}()\"#%]+)(\s+{_FIELD})"), r"\1,\2"),
             ("no key", re.compile(rf"^(@\w+\s*[{{(])(\s*{_FIELD})"), r"\1nokey,\2"),
-            ("no comma between two fields", re.compile(rf"([\"}}])([ \t]*\n\s*{_FIELD}[\"{{\d])"), r"\1,\2"),
             ("not closed", re.compile(r"(?<!\s)\s*+\Z"), "}")]
 
 def _library(text: str) -> Any:
@@ -297,18 +325,29 @@ def _library(text: str) -> Any:
     import bibtexparser
     logger = logging.getLogger("bibtexparser")
     if not logger.handlers: logger.addHandler(logging.NullHandler())
-    return bibtexparser.parse_string(text)
+    return bibtexparser.parse_string(text, parse_stack=[])
 
 # %% ../../nbs/14_formats.ipynb #e017s
-def _runs_on(entry: Any) -> bool:
-    "Whether a comma is missing, so that two fields became one."
-    return any(re.search(rf"[\"}}](?=[^\S\n]*\n)\s*+{_FIELD}[\"{{\d]", str(one.value)) for one in entry.fields)
+_HEAD = re.compile(r"(?m)((?:^|(?<=}))[ \t]*+@)(\s*+)([^\s@{}(),=\"#%'\\]++)(\s*+)([{(])")
 
+def _plain_heads(text: str, library: Any) -> str:
+    "A file in which bibtexparser sees the entries that it took for comments; its lines are the same."
+    from bibtexparser import model
+    parts, at = list[str](), 0
+    begins = [0, *(line.end() for line in re.finditer("\n", text))]
+    for block in library.blocks:
+        if not isinstance(block, model.ImplicitComment) or not _HEAD.search(block.comment): continue
+        start = text.find(block.comment, max(at, begins[block.start_line or 0]))
+        if start < 0: continue
+        plain = _HEAD.sub(lambda h: "".join([h[1], re.sub(r"\W", "", h[3]), h[5], h[2], h[4]]), block.comment)
+        parts, at = [*parts, text[at:start], plain], start + len(block.comment)
+    return "".join([*parts, text[at:]])
+
+# %% ../../nbs/14_formats.ipynb #e017t
 def _one_block(text: str) -> Any:
     "The sound entry in a text; None where there is not exactly one."
     from bibtexparser import model
     blocks = [b for b in _library(text).blocks if not isinstance(b, model.ImplicitComment)]
-    if len(blocks) == 1 and isinstance(blocks[0], model.Entry) and _runs_on(blocks[0]): return None
     return blocks[0] if len(blocks) == 1 and isinstance(blocks[0], model.Entry) else None
 
 # %% ../../nbs/14_formats.ipynb #e017b
@@ -322,7 +361,7 @@ def _source(lines: Sequence[str], start: int) -> str:
 class _Sources:
     "The texts of broken entries: each line is given once, and all of them are not much longer than the file."
     def __init__(self, text: str):
-        self.lines, self.left, self._given = text.splitlines(), 2 * len(text) + _SPARE, set[int]()
+        self.lines, self.left, self._given = text.split("\n"), 2 * len(text) + _SPARE, set[int]()
 
     def of(self, start: int) -> str:
         "The text of the entry that begins on a line (from 0); \"\" where it is not to be parsed again."
@@ -338,13 +377,21 @@ def _repaired(raw: str) -> tuple[Any, str]:
     if re.match(r"@\s*(?:string|preamble|comment)\b", raw, re.IGNORECASE): return None, ""
     wrong: list[str] = []
     for fault, pattern, change in _REPAIRS:
-        changed, n = pattern.subn(change, raw, count=0 if "fields" in fault else 1)
+        changed, n = pattern.subn(change, raw, count=1)
         if not n: continue
         if entry := _one_block(changed): return entry, " and ".join([*wrong, fault])
         if "closed" not in fault: raw, wrong = changed, [*wrong, fault]
     return None, ""
 
 # %% ../../nbs/14_formats.ipynb #e019
+def _read_again(block: Any, line: int, sources: _Sources) -> tuple[Any, str, str]:
+    "The entry in a block that cannot be parsed (None: it cannot be repaired), what was wrong with it, and its key."
+    source = sources.of(line - 1)
+    entry, wrong = _repaired(source) if source else (None, "")
+    key = re.match(r"@\w+\s*[{(]\s*([^\s,={}\"]+)", source or block.raw or "")
+    return entry, wrong, key[1] if key else ""
+
+# %% ../../nbs/14_formats.ipynb #e019t
 def _of_block(name: str, block: Any, strings: Mapping[str, str], sources: _Sources) -> Iterator[Entry]:
     "The entry in a block of a BibTeX file, or what is wrong with it."
     from bibtexparser import model
@@ -353,15 +400,13 @@ def _of_block(name: str, block: Any, strings: Mapping[str, str], sources: _Sourc
     elif isinstance(block, model.DuplicateFieldKeyBlock):
         note, entry = f"{', '.join(sorted(block.duplicate_keys))} given twice", block.ignore_error_block
     elif isinstance(block, model.ParsingFailedBlock):
-        source = sources.of(line - 1)
-        entry, wrong = _repaired(source) if source else (None, "")
-        key = re.match(r"@\w+\s*[{(]\s*([^\s,={}\"]+)", source or block.raw or "")
-        if not entry:
-            yield Entry(name, line, key[1] if key else "", {}, fault=f"cannot be parsed: {_reason(block.error)}")
+        entry, wrong, key = _read_again(block, line, sources)
+        if not entry: yield Entry(name, line, key, {}, fault=f"cannot be parsed: {_reason(block.error)}")
         note = f"repaired: {wrong}"
-    elif isinstance(block, model.Entry) and _runs_on(block):
-        entry, wrong = _repaired(block.raw or "")
-        entry, note = (entry, f"repaired: {wrong}") if entry else (block, "")
+    elif isinstance(block, model.ImplicitComment):
+        for n, words in enumerate(block.comment.split("\n")):
+            if re.match(r"\s*@\s*[A-Za-z]", words):
+                yield Entry(name, line + n, "", {}, fault="cannot be parsed: no brace after its type")
     if not isinstance(entry, model.Entry): return
     found = _bib_entry(name, line, entry, strings, note)
     yield replace(found, key="") if "no key" in note else found
@@ -372,7 +417,9 @@ def bib_entries(name: str,  # of the file, for reports
                 ) -> Iterator[Entry]:
     "The entries of a BibTeX file."
     library = _library(text)
-    strings = {key.lower(): from_latex(str(s.value)) for key, s in library.strings_dict.items()}
+    if (plain := _plain_heads(text, library)) != text: text, library = plain, _library(plain)
+    strings: dict[str, str] = {}
+    for one in library.strings: strings[one.key.lower()] = _bare(str(one.value), strings)
     sources = _Sources(text)
     for block in library.blocks: yield from _of_block(name, block, strings, sources)
 
