@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from ..errors import InputError
 from ..files import shipped
 from ..identity import normal_arxiv_id, normal_doi
 from ..schema import Paper
-from .formats import (CSL_FIELDS, CSL_KINDS, LITERAL, OTHERS, RIS_FIELDS, RIS_KINDS, Entry, Name,
-                                     bib_entries, latex_name, name_parts, to_latex)
+from .formats import (ARCHIVES, CSL_FIELDS, CSL_KINDS, LITERAL, OTHERS, RIS_FIELDS, RIS_KINDS, Entry,
+                                     Name, bib_entries, latex_name, name_parts, to_latex)
 
 # %% ../../nbs/16_references.ipynb #c005
 _STOP = frozenset("""a an the on in of for to and or with without from by at is are be as do does did how what why when
@@ -225,8 +225,13 @@ _RIS_TAGS = {name: tag for tag, name in reversed(RIS_FIELDS.items())} | {"title"
                                                                        "booktitle": "T2", "isbn": "SN"}
 _RIS_KINDS = {kind: tag for tag, kind in reversed(RIS_KINDS.items())} | {"inproceedings": "CONF", "inbook": "CHAP",
     "mastersthesis": "THES", "thesis": "THES", "report": "RPRT", "www": "ELEC", "electronic": "ELEC"}
+_OLDER = {"journaltitle": "journal", "location": "address"}  # names of biblatex -> of BibTeX
 _RIS_ROLES = {"author": "AU", "editor": "A2", "translator": "A4"}
 _MAKERS = ("school", "institution", "organization", "howpublished")  # stand for the publisher where there is none
+
+def _older(fields: Mapping[str, str]) -> dict[str, str]:
+    "Fields by the names of BibTeX."
+    return {_OLDER.get(n, n): v for n, v in fields.items() if v and not fields.get(_OLDER.get(n, ""))}
 
 def _ris_name(name: Name) -> str:
     head = f"{name.particle} {name.family}".strip()
@@ -235,11 +240,12 @@ def _ris_name(name: Name) -> str:
 # %% ../../nbs/16_references.ipynb #c026s
 def ris_of(entry: Entry) -> str:  # ends with a line break
     "An entry in RIS."
-    fields = dict(entry.fields)
+    fields = _older(entry.fields)
     pages = fields.pop("pages", "").split("–")
     maker = next((fields[name] for name in _MAKERS if fields.get(name)), "")
     if maker and not fields.get("publisher"): fields["publisher"] = maker
     if fields.get("journal") and fields.get("booktitle"): del fields["booktitle"]
+    if re.fullmatch(r"[\d-]+", fields.get("urldate", "")): fields["urldate"] = fields["urldate"].replace("-", "/")
     lines = [("TY", fields.pop("ris-ty", _RIS_KINDS.get(entry.kind, "GEN")))]
     people = entry.people or {"author": tuple(map(name_parts, entry.authors))}
     lines += [(_RIS_ROLES[role], _ris_name(n)) for role, names in people.items() for n in names
@@ -274,9 +280,18 @@ def _csl_name(name: Name) -> dict[str, str]:
     parts = {"family": name.family, "given": name.given, "non-dropping-particle": name.particle, "suffix": name.suffix}
     return {part: value for part, value in parts.items() if value}
 
+# %% ../../nbs/16_references.ipynb #c029d
+def _date_parts(text: str) -> list[list[int]]:
+    "A date, or the first and the last one, in numbers; empty where a text is none."
+    days = [re.fullmatch(r"(\d{4})(?:-(\d\d?))?(?:-(\d\d?))?", day) for day in text.split("/")]
+    parts = [[int(n) for n in day.groups() if n] for day in days if day]
+    return parts if len(days) < 3 and all(days) and len(parts[0]) == len(parts[-1]) else []  # styles want both alike
+
 def _csl_date(fields: dict[str, str]) -> dict[str, Any]:
     "The date of an entry in CSL; empty where there is none."
-    year = fields.get("year") or fields.get("date", "")
+    year, date = fields.get("year", ""), fields.get("date", "")
+    if (parts := _date_parts(date)) and (not year or year == str(parts[0][0])): return {"date-parts": parts}
+    year = year or date
     if not re.fullmatch(r"\d{1,4}", year): return {"raw": year} if year else {}
     month = fields.get("month", "").lower()[:3].rstrip(".")
     number = _MONTHS.index(month) + 1 if month in _MONTHS else int(month) if month.isdecimal() else 0
@@ -290,11 +305,23 @@ def _csl_value(value: str) -> Any:
     try: return json.loads(value)
     except ValueError: return value
 
+# %% ../../nbs/16_references.ipynb #c029t
+def _lent(fields: Mapping[str, str]) -> dict[str, Any]:
+    "The archive of an eprint, and the day on which an address was accessed, in CSL."
+    eprint, day = fields.get("eprint", ""), fields.get("urldate", "")
+    archive = fields.get("archiveprefix") or fields.get("eprinttype") or ("arXiv" if normal_arxiv_id(eprint) else "")
+    if archive.lower() == "arxiv": archive = "arXiv"
+    known = {"archive": archive, "archive_location": eprint} if archive.lower() in ARCHIVES else {"eprint": eprint}
+    out: dict[str, Any] = known if eprint else {}
+    if day: out["accessed"] = {"date-parts": parts} if (parts := _date_parts(day)) else {"raw": day}
+    return out
+
 # %% ../../nbs/16_references.ipynb #c030
 def csl_of(entry: Entry) -> dict[str, Any]:  # what JSON can hold
     "An entry in CSL-JSON."
-    fields = entry.fields
-    preprint = fields.get("eprint") if fields.get("archiveprefix", "").lower() == "arxiv" else None
+    fields = _older(entry.fields)
+    lent = _lent(fields)
+    preprint = fields["eprint"] if lent.get("archive") == "arXiv" else None
     kind = fields.get("csl-type") or ("article" if preprint and entry.kind == "misc" else "") \
         or _CSL_KINDS.get(entry.kind, "document")
     record: dict[str, Any] = {"id": entry.key, "type": kind}
@@ -309,7 +336,7 @@ def csl_of(entry: Entry) -> dict[str, Any]:  # what JSON can hold
         csl = _CSL_NAMES.get(name, name.removeprefix("csl-"))
         if name == "number" and kind != "article-journal": csl = "number"
         if name not in {*_HIDDEN, *people, *_MAKERS} and value: record.setdefault(csl, _csl_value(value))
-    return record
+    return lent | record
 
 # %% ../../nbs/16_references.ipynb #c030s
 def to_csl(papers: Iterable[Paper],
@@ -369,6 +396,8 @@ def _styled(style: Any, record: dict[str, Any]) -> str:
     "One entry in a style."
     from citeproc import Citation, CitationItem, CitationStylesBibliography, formatter
     from citeproc.source.json import CiteProcJSON
+    if record.get("archive", "").lower() in ARCHIVES:  # its address says so
+        record = {name: value for name, value in record.items() if not name.startswith("archive")}
     kept = record | ({"number": f'<span class="nocase">{record["number"]}</span>'} if "number" in record else {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fields that the style does not know

@@ -28,7 +28,7 @@ from ..llm.quoting import one_line
 from ..ranking.choosing import SIGNALS, PaperList, list_signals, parts_of, shares_of, shipped_chooser
 from ..ranking.signals import remembered
 from ..schema import Paper
-from ..sources.bibliography import paper_of, read_bibliography
+from ..sources.bibliography import check_bibliography, paper_of, read_bibliography
 from ..sources.formats import Entry, bib_entries
 from ..text import clean, marked_prose
 from .manuscript import Manuscript
@@ -354,8 +354,11 @@ class Bibliography(_Answering):
              files: str | Path | Sequence[str | Path],  # .bib, .ris or .json, one or several
              corpus: Corpus | None = None,  # to find the entries in; None: nowhere
              ) -> "Bibliography":
-        "Read a bibliography. Raises `InputError`."
-        return cls._of_files([Path(f) for f in ([files] if isinstance(files, str | Path) else files)], corpus)
+        "Read a bibliography. Raises `InputError`, also for a file that holds something else."
+        read = cls._of_files([Path(f) for f in ([files] if isinstance(files, str | Path) else files)], corpus)
+        for file in read.files:
+            check_bibliography(file.path, file.text, [e for e in read.entries if e.path == file.path])
+        return read
 
     @classmethod
     def _of_files(cls, paths: Iterable[Path], corpus: Corpus | None,
