@@ -31,7 +31,7 @@ from citerec.writing.comparing import (
 )
 from .claims import ClaimFits
 from .library import Bibliography, LibraryEntry
-from .manuscript import Manuscript
+from .manuscript import PART_OF, Manuscript
 from .remarks import Remark, Report, Severity
 
 # %% ../../nbs/75_audit.ipynb #c005
@@ -634,6 +634,7 @@ def _unread(draft: Manuscript, note: str) -> Remark:
     if note.startswith("The bibliography"):
         return Remark(main, 1, 1, 1, 2, "missing", "error", one_line(note),
                       "Its keys are not looked for; put the file where the draft names it.")
+    if f" {PART_OF} " in note: return Remark(main, 1, 1, 1, 1, "part", "note", one_line(note))
     at = _AT.match(note)
     path = next((f.path for f in draft.files if f.path and at and f.name == at["file"]), None)
     line, said = (int(at["line"]), note[at.end() :]) if at and path else (1, note)
@@ -664,7 +665,8 @@ def audit(manuscript: Manuscript | None,  # a draft; None: the bibliography alon
     "What is wrong with a bibliography, and with the way a draft uses it."
     case = _Near(manuscript, library, corpus or library.corpus, look_up, fits, today or date.today())
     once = list(_said_once(case))
-    without = {{"missing": _missing, "unread": _unused}.get(remark.code) for remark in once}  # not to be said then
+    unsaid = {"missing": _missing, "unread": _unused, "part": _unused}  # where such a remark was made
+    without = {unsaid.get(remark.code) for remark in once}
     checks = [check for check in CHECKS if check not in without]
     found = [remark for check in checks for remark in check(case)]
     return Report(tuple(dict.fromkeys([*once, *found])), "Audit")
