@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MARKER', 'Edit', 'LANGUAGES', 'FUNCTION_WORDS', 'CLAIMS', 'CLAIM_WORDS', 'Pieces', 'clean', 'beside_marker',
            'names_beside_marker', 'around_marker', 'first_sentence', 'title_and_abstract', 'american', 'sentences',
-           'Traced', 'language_of', 'marked_prose', 'prepare']
+           'Traced', 'language_of', 'marked_prose', 'prepare', 'utf_16_of']
 
 # %% ../nbs/04_text.ipynb #c003
 import html
@@ -834,3 +834,13 @@ def prepare(text: str,  # a claim, a paragraph or a draft: plain, LaTeX or Markd
                       beside=beside_marker(given), names=names_beside_marker(given), marked=_OPEN in given,
                       claims=tuple(clean(given[a:b]) for a, b in pieces),
                       spans=tuple(traced.span(a, b) for a, b in pieces), language=language_of(body))
+
+# %% ../nbs/04_text.ipynb #c091
+def utf_16_of(written: bytes,  # the content of a file
+              ) -> str:  # "utf-16-le" or "utf-16-be"; "" for another encoding
+    "The encoding of a text in UTF-16, by its mark, or by the zeros that every second byte of a Latin text has."
+    if written[:2] == b"\xff\xfe": return "utf-16-le"
+    if written[:2] == b"\xfe\xff": return "utf-16-be"
+    head = written[:1000]
+    zeros = [head[first::2].count(0) > len(head) / 4 for first in (0, 1)]
+    return "utf-16-be" if zeros[0] else "utf-16-le" if zeros[1] else ""

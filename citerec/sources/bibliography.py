@@ -25,6 +25,7 @@ from .records import best_text, clean_year, find_arxiv_id, find_doi, plain_text
 from .references import bibtex_of
 from .source import Source
 from ..tables import rows_html
+from ..text import utf_16_of
 
 # %% ../../nbs/25_bibliography.ipynb #c005
 OUTCOMES = ("read", "matched", "repaired", "merged", "left out")
@@ -154,13 +155,6 @@ _MOST = 100_000_000  # bytes of a bibliography; the largest known exports are a 
 _READERS = {".bib": bib_entries, ".bibtex": bib_entries, ".ris": ris_entries,
             ".json": csl_entries}  # by the end of a file's name
 
-def _wide(written: bytes) -> str:
-    "The encoding of a file in UTF-16, with or without its mark; \"\" for another file."
-    if written[:2] in (b"\xff\xfe", b"\xfe\xff"): return "utf-16"
-    head = written[:1000]
-    zeros = [head[first::2].count(0) > len(head) / 4 for first in (0, 1)]  # every second byte of a Latin text
-    return "utf-16-be" if zeros[0] else "utf-16-le" if zeros[1] else ""
-
 # %% ../../nbs/25_bibliography.ipynb #c019t
 def _text(path: Path) -> tuple[str, str]:
     "The text of a file, and a note where it is not UTF-8. Raises `InputError`."
@@ -169,7 +163,7 @@ def _text(path: Path) -> tuple[str, str]:
         written = path.read_bytes()
     except OSError as e:
         raise InputError(f"{path} cannot be read ({e.strerror}).", "Check the path and its permissions.") from None
-    if wide := _wide(written): return written.decode(wide, "replace"), ""
+    if wide := utf_16_of(written): return written.decode(wide, "replace").removeprefix("\ufeff"), ""
     try: return written.decode("utf-8-sig"), ""
     except UnicodeDecodeError: return written.decode("cp1252", "replace"), "the file is not UTF-8; read as Windows-1252"
 
