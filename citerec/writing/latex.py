@@ -17,7 +17,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..text import _ACCENT, _HALF, _NO_KEY, _WANTS, _accented, _symbols
 from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Found, OwnEntry, Span, TextFile, begin,
-                                   end_paragraph, finish, heading, open_text, readable, unmarked)
+                                   end_paragraph, finish, heading, located, open_text, readable, unmarked)
 
 # %% ../../nbs/69_latex.ipynb #l011
 _RAW = "verbatim Verbatim BVerbatim LVerbatim lstlisting minted comment filecontents alltt listing Highlighting".split()
@@ -939,17 +939,8 @@ def _locate(r: LatexReader, name: str, beside: Path | None) -> Path | None:
     "The file that a name in the draft refers to; None if it is outside the draft's folder."
     root = r.folder.resolve()  # type: ignore[union-attr]
     places = [root, *([beside.resolve().parent] if beside else [])]
-    missing: Path | None = None
-    outside = False
-    for place in places:
-        for ending in (("", ".tex") if name.lower().endswith((".tex", ".ltx", ".bbl", ".txt")) else (".tex", "")):
-            try:
-                path = (place / f"{name}{ending}").resolve()
-                if not path.is_relative_to(root): outside = True
-                elif path.is_file(): return path
-                else: missing = missing or path
-            except (OSError, ValueError, RuntimeError): continue
-    return None if outside else missing
+    endings = ("", ".tex") if name.lower().endswith((".tex", ".ltx", ".bbl", ".txt")) else (".tex", "")
+    return located(root, (place / f"{name}{ending}" for place in places for ending in endings))
 
 # %% ../../nbs/69_latex.ipynb #l062
 def _style(r: LatexReader, view: View, name: str, a: int, at: int) -> int:

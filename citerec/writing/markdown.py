@@ -15,7 +15,7 @@ from pathlib import Path
 from ..errors import InputError
 from .latex import _FILES, CITES, TEXTUAL, given_keys, is_no_key
 from .prose import (DOLLAR, EQUATION, REF, URL, VALUE, Citation, Found, Span, TextFile, begin,
-                                   end_paragraph, finish, heading, open_text, unmarked)
+                                   end_paragraph, finish, heading, located, open_text, unmarked)
 
 # %% ../../nbs/70_markdown.ipynb #m011
 @dataclass(frozen=True)
@@ -589,16 +589,8 @@ def _follow(r: MarkdownReader, name: str, said: str, at: int) -> None:
 # %% ../../nbs/70_markdown.ipynb #m027s
 def _locate(folder: Path, name: str, beside: Path | None) -> Path | None:
     "The file that a name in a draft refers to; None if it is outside the draft's folder."
-    root, missing, outside = folder.resolve(), None, False
-    for place in (*([beside.resolve().parent] if beside else []), root):
-        for part in dict.fromkeys((name, name.lstrip("/"))):
-            try:
-                path = (place / part).resolve()
-                if not path.is_relative_to(root): outside = True
-                elif path.is_file(): return path
-                else: missing = missing or path
-            except (OSError, ValueError, RuntimeError): continue
-    return None if outside else missing
+    places = (*([beside.resolve().parent] if beside else []), folder.resolve())
+    return located(folder, (place / part for place in places for part in dict.fromkeys((name, name.lstrip("/")))))
 
 def _opened(r: MarkdownReader, path: Path | None) -> TextFile | str:
     "An included file, or why it cannot be read."

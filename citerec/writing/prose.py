@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['Format', 'LARGEST', 'CITED', 'OPEN', 'MOST', 'MASKS', 'REF', 'EQUATION', 'URL', 'VALUE', 'DOLLAR', 'TextFile',
-           'text_file', 'format_of', 'open_text', 'Span', 'Citation', 'Slot', 'Sentence', 'OwnEntry', 'Piece',
-           'unmarked', 'Paragraph', 'Found', 'section_of', 'end_paragraph', 'begin', 'finish', 'heading', 'readable',
-           'cut']
+           'text_file', 'format_of', 'located', 'open_text', 'Span', 'Citation', 'Slot', 'Sentence', 'OwnEntry',
+           'Piece', 'unmarked', 'Paragraph', 'Found', 'section_of', 'end_paragraph', 'begin', 'finish', 'heading',
+           'readable', 'cut']
 
 # %% ../../nbs/68_prose.ipynb #p003
 import hashlib
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..errors import InputError
-from ..text import sentences
+from ..text import sentences, utf_16_of
 
 # %% ../../nbs/68_prose.ipynb #p005
 Format = Literal["latex", "markdown", "text"]
@@ -62,10 +62,9 @@ _ODD, _WIDE = re.compile("[\udc80-\udcff]"), re.compile("[^\x00-\x7f\udc80-\udcf
 def _decoded(data: bytes) -> tuple[str, str]:
     "The text of a file and its encoding, from which the same bytes can be made."
     if data.startswith(b"\xef\xbb\xbf"): return data.decode("utf-8-sig", "surrogateescape"), "utf-8-sig"
-    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
-        if data.startswith(mark) and len(data) % 2 == 0:
-            try: return data.decode(encoding), encoding
-            except UnicodeDecodeError: pass
+    if wide := utf_16_of(data):
+        try: return data.decode(wide), wide
+        except UnicodeDecodeError: pass
     text = data.decode("utf-8", "surrogateescape")
     odd = len(_ODD.findall(text)) if not text.isascii() else 0
     if not odd or odd <= len(_WIDE.findall(text)): return text, "utf-8"
@@ -95,6 +94,22 @@ def format_of(name: str,  # of a file; "" for a text that is in none
     if _LATEX.search(text, 0, 100_000): return "latex"
     return "markdown" if _MARKDOWN.search(text, 0, 100_000) else "text"
 
+# %% ../../nbs/68_prose.ipynb #p007_b
+def located(folder: Path,  # of the draft
+            named: Iterable[Path],  # what a name in it may refer to, the likeliest first
+            ) -> Path | None:  # None: all of them lie outside the folder
+    "The first of several paths that is a file in a folder; else the first that would lie there."
+    root, missing, outside = folder.resolve(), None, False
+    for candidate in named:
+        try:
+            path = candidate.resolve()
+            if not path.is_relative_to(root): outside = True
+            elif path.is_file(): return path
+            else: missing = missing or path
+        except (OSError, ValueError, RuntimeError): continue
+    return None if outside else missing
+
+# %% ../../nbs/68_prose.ipynb #p007_c
 def open_text(path: Path,
               format: Format | None = None,  # None: by its name and its text
               ) -> TextFile:
