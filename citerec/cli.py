@@ -611,8 +611,7 @@ def _fill(args: argparse.Namespace) -> int:
     if not found and not nearest:
         print_remark("The draft has no open slot; --gaps fills sentences that need a citation, too.")
     total = len(found) + len(nearest) - len(left)
-    if nearest: print_remark(f"{len(nearest)} of {total} place{'s'[: total > 1]} open: no paper is sure enough. "
-                             "What comes nearest:")
+    if nearest: print_remark(f"{len(nearest)} of {total} still open. What comes nearest:")
     for line in nearest: print_remark(line)
     return 1 if nearest else 0
 

@@ -49,7 +49,8 @@ from ..ranking.signals import NAMES, Queries, features, without_families, year_o
 from ..recommender import load
 from ..schema import EvalSample, Evidence, SearchFilter
 from ..text import clean
-from ..writing.draft import MARKER, OTHER, Draft, marked_at
+from ..writing.claims import MARKER, OTHER, marked_at
+from ..writing.draft import Draft
 
 # %% ../../nbs/84_fitting.ipynb #c005
 FOLDS = 5

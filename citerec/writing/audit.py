@@ -26,7 +26,7 @@ from ..schema import Paper
 from ..sources.formats import OTHERS
 from ..sources.records import clean_year, find_doi
 from citerec.writing.comparing import (
-    PREPRINTS, added_first, changed_words, contradict, differences, exchanged, is_slip, left_out, nearly_equal,
+    PREPRINTS, added_first, changed_words, contradict, differences, exchanged, is_slip, left_out, listed, nearly_equal,
     one_person, one_version, published_at,
 )
 from .claims import ClaimFits
@@ -409,7 +409,7 @@ def _differing(case: "_Near") -> Iterator[Remark]:
             yield _remark(case, entry, "field", "warning", f"In {_called(entry)}, {d.words}, as the corpus has it.",
                           f"Check it; the record has: {d.theirs}.", name, change)
         if lacks := _unlisted(entry, own, record):
-            words = f"{_called(entry)} leaves out {_shown(lacks)}, whom the record has, and does not say so."
+            words = f"{_called(entry)} leaves out {listed(lacks)}, whom the record has, and does not say so."
             yield _remark(case, entry, "field", "note", words, "Add the names, or “and others”.", "author",
                           (" and ".join(own.authors), " and ".join(record.authors)))
         for kind, ours, theirs in zip(("DOI", "arXiv id"), identifiers(entry.paper), identifiers(record), strict=True):
@@ -424,10 +424,6 @@ def _unlisted(entry: LibraryEntry, own: Paper, record: Paper) -> list[str]:
     "The authors whom an entry leaves out without saying so; versions of a paper may have other authors."
     if OTHERS in entry.entry.people.get("author", ()) or not one_version(own, record): return []
     return left_out(own.authors, record.authors)
-
-def _shown(names: Sequence[str]) -> str:
-    "Names in a sentence, three at most."
-    return " and ".join(names) if len(names) < 3 else f"{names[0]}, {names[1]} and {len(names) - 2} more"
 
 @remembered(4096)
 def _owners(corpus: Corpus, name: str) -> list[Paper]:

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CONFERENCES', 'JOURNALS', 'PREPRINTS', 'changed_words', 'nearly_equal', 'is_slip', 'one_person', 'exchanged',
            'added_first', 'other_surname', 'misspelt', 'left_out', 'venues_of', 'contradict', 'published_at',
-           'same_venue', 'year_differs', 'Difference', 'one_version', 'differences']
+           'same_venue', 'year_differs', 'Difference', 'listed', 'one_version', 'differences']
 
 # %% ../../nbs/74_comparing.ipynb #c003
 import re
@@ -363,7 +363,10 @@ class Difference:
     theirs: str  # what the record has
     words: str  # what differs, a clause
 
-def _listed(names: Sequence[str], most: int = 3) -> str:
+def listed(names: Sequence[str],
+           most: int = 3,  # names that are shown
+           ) -> str:
+    "Names in a sentence."
     return ", ".join(names[:most]) + (" and others" if len(names) > most else "")
 
 # %% ../../nbs/74_comparing.ipynb #c028s
@@ -381,11 +384,11 @@ def _authors_differ(ours: Paper, theirs: Paper) -> str:  # "" where they do not
     mine, _ = exchanged(ours.authors, theirs.authors)
     if mine and ours.authors[0] not in mine and _other_version(ours, theirs, mine): mine = []
     if strangers := mine or added_first(ours.authors, theirs.authors):
-        return f"the authors are {_listed(theirs.authors)}; not among them: {_listed(strangers)}"
+        return f"the authors are {listed(theirs.authors)}; not among them: {listed(strangers)}"
     if wrong := misspelt(ours.authors, theirs.authors):
-        return f"the record has {_listed([b for _, b in wrong])} for {_listed([a for a, _ in wrong])}"
+        return f"the record has {listed([b for _, b in wrong])} for {listed([a for a, _ in wrong])}"
     here, there = other_surname(ours.authors, theirs.authors)
-    return f"the record has {_listed(there)} for {_listed(here)}; a name may have changed" if here else ""
+    return f"the record has {listed(there)} for {listed(here)}; a name may have changed" if here else ""
 
 # %% ../../nbs/74_comparing.ipynb #c028t
 def differences(ours: Paper,
