@@ -31,7 +31,8 @@ from citerec.writing.comparing import (
 )
 from .claims import ClaimFits
 from .library import Bibliography, LibraryEntry
-from .manuscript import PART_OF, Manuscript
+from .manuscript import Manuscript
+from .prose import Note
 from .remarks import Remark, Report, Severity
 
 # %% ../../nbs/75_audit.ipynb #c005
@@ -622,19 +623,14 @@ CHECKS = (_missing, _unused, _incomplete, _malformed, _duplicates, _published, _
           _misfits)
 
 # %% ../../nbs/75_audit.ipynb #c037_b
-_AT = re.compile(r"(?P<file>.+), line (?P<line>\d+): ")  # the beginning of some notes
-
-def _unread(draft: Manuscript, note: str) -> Remark:
-    "A note of what was not read as a remark on its line."
-    main = draft.files[0].path or Path("draft")
-    if note.startswith("The bibliography"):
-        return Remark(main, 1, 1, 1, 2, "missing", "error", one_line(note),
+def _unread(draft: Manuscript, note: Note) -> Remark:
+    "A note of what was not read as a remark on its place."
+    main, words = draft.files[0].path or Path("draft"), one_line(note.text)
+    if note.kind.endswith("bibliography"):
+        return Remark(main, 1, 1, 1, 2, "missing", "error", words,
                       "Its keys are not looked for; put the file where the draft names it.")
-    if f" {PART_OF} " in note: return Remark(main, 1, 1, 1, 1, "part", "note", one_line(note))
-    at = _AT.match(note)
-    path = next((f.path for f in draft.files if f.path and at and f.name == at["file"]), None)
-    line, said = (int(at["line"]), note[at.end() :]) if at and path else (1, note)
-    return Remark(path or main, line, 1, line, 1, "unread", "warning", one_line(said))
+    if note.kind == "chapter": return Remark(main, 1, 1, 1, 1, "part", "note", words)
+    return Remark(*(draft.place(note.span) if note.span else (main, 1, 1, 1, 1)), "unread", "warning", words)
 
 def unread_parts(draft: Manuscript,
                  ) -> list[Remark]:

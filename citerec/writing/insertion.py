@@ -21,7 +21,7 @@ from ..sources.references import bibtex_entry, bibtex_of, citation_key, formatte
 from .changes import Change, Edit, edited, recover, undo
 from .latex import CITES
 from .manuscript import Manuscript, read_manuscript
-from .markdown import NO_END, front_matter, masked
+from .markdown import front_matter, masked
 from .placing import appended, citation_place, line_end
 from .prose import Citation, Sentence, Slot, Span, TextFile, open_text
 
@@ -226,13 +226,12 @@ def _new_entry(known: _Known, paper: Paper, taken: Iterable[str]) -> tuple[str, 
     return key, bibtex_of(other.entry, key)
 
 # %% ../../nbs/78_insertion.ipynb #c024
-_OUTSIDE = re.compile("The bibliography .* lies outside")
-
 def _file_for(manuscript: Manuscript, known: _Known) -> Path:
     "The .bib file that new entries go to. Raises `InputError` where there is none."
     bibs = [p for p in manuscript.bibliographies if p.suffix.lower() in (".bib", ".bibtex")]
     cited, name = set(manuscript.cited_keys), manuscript.files[0].name
-    missing = next((note for note in manuscript.notes if "there is no such file" in note), "")
+    said = {note.kind: note.text for note in reversed(manuscript.notes)}  # the first note of each kind
+    missing = said.get("missing bibliography", "")
     if missing: bibs = [p for p in bibs if any(p.stem in file.text for file in manuscript.files)]  # named by the draft
     if bibs:
         used = Counter(e.path.resolve() for e in known.entries if e.key in cited)
@@ -241,8 +240,8 @@ def _file_for(manuscript: Manuscript, known: _Known) -> Path:
         raise InputError(f"{manuscript.bibliographies[0].name} is not in BibTeX, so nothing can be added to it.",
                          f"Let {name} name a .bib file as well.")
     if missing: raise InputError(missing, "Make the file; it may be empty.")
-    outside = next((note for note in manuscript.notes if _OUTSIDE.match(note)), "")
-    if outside: raise InputError(outside, "Copy the file into the folder, and name the copy.")
+    if outside := said.get("outside bibliography"):
+        raise InputError(outside, "Copy the file into the folder, and name the copy.")
     fix = r"Write \bibliography{references} at its end, and make an empty references.bib."
     if manuscript.format != "latex": fix = "Write `bibliography: references.bib` into its head, or let one be made: " \
                                            "create=True, in the shell --create."
@@ -365,7 +364,7 @@ def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
     path, newline = main.path.parent / "references.bib", line_end(main.text)
     file = open_text(path, "text") if path.exists() else TextFile(path, "", "utf-8", "", "text")
     line = f"bibliography: references.bib{newline}"
-    if any(note.endswith(NO_END) for note in manuscript.notes):
+    if any(note.kind == "open head" for note in manuscript.notes):
         raise InputError(f"The YAML at the beginning of {main.name} has no end, so nothing can be added to it.",
                          "Close it with a line that is ---.")
     if not front_matter(masked(main.text))[1]: return file, (0, 0, 0, f"---{newline}{line}---{newline}{newline}")

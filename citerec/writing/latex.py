@@ -16,8 +16,9 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..text import _ACCENT, _HALF, _NO_KEY, _WANTS, _accented, _symbols
-from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Found, OwnEntry, Span, TextFile, begin,
-                                   end_paragraph, finish, heading, located, open_text, readable, unmarked)
+from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Found, Inclusion, OwnEntry, Span, TextFile,
+                                   begin, end_paragraph, finish, heading, included, located, open_text, readable,
+                                   unmarked)
 
 # %% ../../nbs/69_latex.ipynb #l011
 _RAW = "verbatim Verbatim BVerbatim LVerbatim lstlisting minted comment filecontents alltt listing Highlighting".split()
@@ -419,24 +420,17 @@ class LatexReader:
                  found: Found,  # collects citations, paragraphs and notes
                  folder: Path | None,  # files outside it are not read; None: no file is read
                  ):
-        self.found, self.folder = found, folder
+        self.found, self.files = found, Inclusion(found, folder, "latex")
         self.macros: dict[str, Macro] = {}
         self.names: dict[str, str] = {}  # another name -> the command
         self.citing: dict[str, bool] = {}  # whether a macro leads to a citation or to a file
         self.aliases: dict[str, str] = {}  # environment of the draft's own -> the environment that it begins
         self.raw: set[str] = set()  # verbatim environments of the draft's own
-        self.reading: list[Path] = []  # files that are open, outermost first
-        self.read: set[Path] = set()
         self.call: tuple[str, Span] | None = None  # the macro that is being replaced
         self.depth = 0  # of parts that are read within parts
         self.told: set[str] = set()  # what was noted already
         self.spent = [0, 0, 0]  # depth, macros and characters of the current call
         self.left = _ALL  # macros that may still be replaced
-
-    def begin_with(self, path: Path) -> None:
-        "Note the path of the main file."
-        self.reading.append(path.resolve())
-        self.read.add(path.resolve())
 
     def scan(self, view: View, a: int, b: int) -> None:
         "Read a part of a text."
@@ -663,8 +657,7 @@ def _told(r: LatexReader, view: View, a: int, words: str) -> None:
     "Note what could not be read, with its place, once for the whole draft."
     if words.split(" ", 1)[1] in r.told: return
     r.told.add(words.split(" ", 1)[1])
-    file = r.found.files[view.file]
-    r.found.note(f"{file.name}, line {file.line_column(view.span(a, a + 1).start)[0]}: {words}")
+    r.found.note(words, "unread", view.span(a, a + 1))
 
 # %% ../../nbs/69_latex.ipynb #l056
 _ALIASES = 5  # most steps from an environment of the draft's own to a known one
@@ -912,32 +905,22 @@ def _include(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
 def _follow(r: LatexReader, name: str, command: str, span: Span) -> None:
     "Read the file that a command names, if it is in the draft's folder."
     if not name or _PICTURES.search(name): return
-    here = r.found.files[span.file]
-    say = f"{here.name}, line {here.line_column(span.start)[0]}: \\{command}{{{name}}}"
-    if r.folder is None: return r.found.note(f"{say} was not read: the draft is a text without a folder.")
-    path = _locate(r, name, here.path)
-    if path is None: return r.found.note(f"{say} was not read: it lies outside the draft's folder.")
-    if not path.is_file(): return r.found.note(f"{say} was not read: there is no such file.")
-    if path in r.reading: return r.found.note(f"{say} was not read again: the file includes itself.")
-    if path in r.read: return
-    if len(r.read) >= _FILES: return r.found.note(f"{say} was not read: a draft has at most {_FILES} files.")
-    try: file = open_text(path, "latex")
-    except InputError as e: return r.found.note(f"{say} was not read: {e.problem}")
-    r.read.add(path)
-    r.reading.append(path)
+    path = _locate(r.files.folder, name, r.found.files[span.file].path)
+    file = included(r.files, path, f"\\{command}{{{name}}}", span)
+    if not file or not path: return
+    r.files.begin(path)
     call, r.call = r.call, None
     depth = len(r.found._open)
     read_latex(r, file)
     while len(r.found._open) > depth: finish(r.found)
     r.call = call
-    r.reading.pop()
-
-_FILES = 1_000  # of one draft
+    r.files.open.pop()
 
 # %% ../../nbs/69_latex.ipynb #l061s2
-def _locate(r: LatexReader, name: str, beside: Path | None) -> Path | None:
+def _locate(folder: Path | None, name: str, beside: Path | None) -> Path | None:
     "The file that a name in the draft refers to; None if it is outside the draft's folder."
-    root = r.folder.resolve()  # type: ignore[union-attr]
+    if folder is None: return None
+    root = folder.resolve()
     places = [root, *([beside.resolve().parent] if beside else [])]
     endings = ("", ".tex") if name.lower().endswith((".tex", ".ltx", ".bbl", ".txt")) else (".tex", "")
     return located(root, (place / f"{name}{ending}" for place in places for ending in endings))
@@ -949,9 +932,9 @@ def _style(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     if not arg: return at
     known = set(r.raw)
     for package in view.text[slice(*arg)].split(","):
-        path = _locate(r, f"{package.strip()}.sty", None) if r.folder and package.strip() else None
-        if not path or path in r.read or not path.name.endswith(".sty"): continue
-        r.read.add(path)
+        path = _locate(r.files.folder, f"{package.strip()}.sty", None) if package.strip() else None
+        if not path or path in r.files.read or not path.name.endswith(".sty"): continue
+        r.files.read.add(path)
         try: text = masked(open_text(path, "latex").text, r.raw).text
         except InputError: continue
         own: dict[str, Macro] = {}
