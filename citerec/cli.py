@@ -319,6 +319,10 @@ def _draft_details(actions: dict[str, argparse.ArgumentParser]) -> None:
     fill("--min-confidence", type=float, default=.3, metavar="P",
          help="only papers with this confidence or more, 0 to 1 (default: 0.3)")
     fill("--gaps", action="store_true", help="also cite in sentences that need a citation and have no slot")
+    for one in (cite, fill):
+        one("--also", action="append", default=[], metavar="FILE",
+            help="cite from this bibliography as well, such as the export of a reference manager; may be given several "
+                 "times")
     for one in (actions["check"].add_argument, audit):
         one("--only", action="append", metavar="CODE", help="only these remarks, by the word in brackets behind each, "
             "such as slot or missing,retracted; what is left out does not change the exit code")
@@ -558,7 +562,8 @@ def _open_draft(args: argparse.Namespace, file: str) -> Any:
     from citerec.writing.draft import Draft
     if args.action == "undo": return Draft.open(Path(file))
     from citerec.recommender import load
-    return Draft.open(Path(file), load(args.corpus, args.preset, **model_chosen(args)), getattr(args, "bib", None))
+    rec = load(args.corpus, args.preset, **model_chosen(args))
+    return Draft.open(Path(file), rec, also=getattr(args, "also", ()))
 
 # %% ../nbs/99_cli.ipynb #d05b
 def _report(form: str, report: Any) -> int:

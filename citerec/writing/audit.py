@@ -20,7 +20,7 @@ from ..data.lexical import stems
 from ..errors import ServiceError
 from ..files import made_once
 from ..identity import akin, facts_of, identifiers, is_preprint, one_paper, tells, title_key
-from ..llm.quoting import one_line
+from ..llm.quoting import counted, one_line
 from ..ranking.signals import remembered
 from ..schema import Paper
 from ..sources.formats import OTHERS
@@ -86,6 +86,11 @@ class Case:
     look_up: LookUp | None = None
     fits: ClaimFits | None = None
     today: date = field(default_factory=date.today)
+
+    @made_once
+    def unanswered(self) -> list[str]:
+        "Why the look-up failed, once for each entry that it should have been asked for; it grows during the audit."
+        return []
 
     @made_once
     def _texts(self) -> dict[Path, str]: return {file.path: file.text for file in self.library.files}
@@ -308,18 +313,25 @@ def _duplicates(case: "_Near") -> Iterator[Remark]:
         where = f"{_called(other)} on line {other.line} of {other.path.name}"
         if why == "paper":
             yield _remark(case, entry, "duplicate", "warning", f"{_called(entry)} is the same paper as {where}.",
-                          f"Keep one of them; {_better(case, other, entry)}.")
+                          f"Keep one of them{_better(case, other, entry)}.")
         else:
             words = f"{_called(entry)} has the {why} of {where}, with another title."
             yield _remark(case, entry, "field", "warning", words, "Look up which of them it belongs to.",
                           "doi" if why == "DOI" else _arxiv_of(entry)[0])
 
 # %% ../../nbs/75_audit.ipynb #c022s
-def _better(case: Case, a: LibraryEntry, b: LibraryEntry) -> str:
-    "Which of two entries to keep: the only one that is cited, else the published one or that with more fields."
-    def worth(e: LibraryEntry) -> tuple[bool, int]: return not _is_preprint(e), len(e.entry.fields)
-    cited = [e for e in (a, b) if case.manuscript and e.key in case.manuscript.cited_keys]
-    return f"{_called(cited[0])} is cited" if len(cited) == 1 else f"{_called(max(a, b, key=worth))} says more"
+_WORTH = "is cited", "is no preprint", "agrees better with the corpus", "says more"  # why an entry is kept
+
+def _better(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:  # "" where nothing tells
+    "Which of two entries to keep, and why."
+    def worth(e: LibraryEntry) -> tuple[float, ...]:
+        record = case.known(e)
+        wrong = len(differences(e.paper, record)) if e.paper and record else 0
+        is_cited = case.manuscript is not None and e.key in case.manuscript.cited_keys
+        return is_cited, not _is_preprint(e), -wrong, len(e.entry.fields)
+    better, other = sorted((a, b), key=worth, reverse=True)
+    ahead = (why for why, a, b in zip(_WORTH, worth(better), worth(other), strict=True) if a != b)
+    return next((f"; {_called(better)} {why}" for why in ahead), "")
 
 # %% ../../nbs/75_audit.ipynb #c024
 def _venue(entry: LibraryEntry) -> str:
@@ -407,7 +419,7 @@ def _differing(case: "_Near") -> Iterator[Remark]:
             name = d.field if d.field != "venue" else "booktitle" if entry.entry.fields.get("booktitle") else "journal"
             if name == "year" and not entry.entry.fields.get("year"): name = "date"
             change = entry.entry.fields.get(name, d.ours), d.theirs
-            yield _remark(case, entry, "field", "warning", f"In {_called(entry)}, {d.words}, as the corpus has it.",
+            yield _remark(case, entry, "field", "warning", f"{_called(entry)} differs from the corpus: {d.words}.",
                           f"Check it; the record has: {d.theirs}.", name, change)
         if lacks := _unlisted(entry, own, record):
             words = f"{_called(entry)} leaves out {listed(lacks)}, whom the record has, and does not say so."
@@ -554,11 +566,24 @@ def _all_but_equal(a: str, b: str) -> bool:
     return SequenceMatcher(None, ours, theirs, autojunk=False).ratio() >= _EQUAL
 
 # %% ../../nbs/75_audit.ipynb #c032
-def _asked(case: Case, entry: LibraryEntry) -> tuple[Paper | None, str]:
-    "What a look-up gives, and why it gave nothing."
-    if not case.look_up or not entry.paper: return None, ""
-    try: return case.look_up(entry.paper), "Crossref does not know it"
-    except ServiceError as e: return None, f"the look-up failed: {e.problem.rstrip('.')}"
+_PATIENCE = 3  # failures after which a look-up is not asked any more
+
+def _asked(case: Case, entry: LibraryEntry) -> bool | None:
+    "Whether a look-up knows an entry; None where it was not asked, or failed."
+    if not case.look_up or not entry.paper or not _may_be_registered(entry): return None
+    try:
+        if len(case.unanswered) < _PATIENCE: return case.look_up(entry.paper) is not None
+        case.unanswered.append(case.unanswered[-1])
+    except ServiceError as e: case.unanswered.append(e.problem)
+    return None
+
+def _unanswered(case: Case) -> Iterator[Remark]:
+    "That a look-up failed: one remark for all entries."
+    if not case.unanswered: return
+    path = next((f.path for f in case.library.files), Path("text"))
+    entries = counted(len(case.unanswered), "entry", "entries")
+    words = f"Crossref could not be asked about {entries}: {case.unanswered[0]}"
+    yield Remark(path, 1, 1, 1, 2, "unconfirmed", "note", words, "Audit again later.")
 
 # %% ../../nbs/75_audit.ipynb #c032s
 def _strange(case: "_Near") -> Iterator[Remark]:
@@ -573,9 +598,9 @@ def _strange(case: "_Near") -> Iterator[Remark]:
             yield _remark(case, entry, "suspicious", "warning", words, _LOOK, "title")
         if case.known(entry) or not case.corpus and not case.look_up: continue
         if chimera := _chimera(case, entry):
-            by = ", ".join(chimera.authors[:2])
+            by = " and ".join(chimera.authors[:2])
             yield _remark(case, entry, "suspicious", "warning",
-                          f"{_called(entry)} has the title of a paper by {by}, and none of its authors.",
+                          f"{_called(entry)} has the title of a paper by {by}, but none of its authors.",
                           f"Check it; the record has: {' and '.join(chimera.authors)}, {chimera.year}.", "author")
         else: yield from _unknown(case, entry, stands_out)
 
@@ -585,10 +610,9 @@ _LOOK = "Look for the paper before you cite it."
 
 def _unknown(case: "_Near", entry: LibraryEntry, stands_out: bool) -> Iterator[Remark]:
     "A remark on an entry that the corpus does not have, where there is reason for one."
-    signs, asked = _signs(case, entry), case.look_up is not None and _may_be_registered(entry)
-    found, why = _asked(case, entry) if asked else (None, "")
-    if found: return
-    unknown = [why] if why else []
+    signs, registered = _signs(case, entry), _asked(case, entry)
+    if registered: return
+    unknown = ["Crossref does not know it"] if registered is False else []
     nameless = any(not p.authors and title_key(p.title) == title_key(entry.title) for p in case.near(entry))
     if case.corpus and stands_out and not nameless and _may_be_registered(entry):
         unknown.append("the corpus has most of your entries, but not this one")
@@ -620,7 +644,7 @@ def _misfits(case: Case) -> Iterator[Remark]:
 
 # %% ../../nbs/75_audit.ipynb #c037
 CHECKS = (_missing, _unused, _incomplete, _malformed, _duplicates, _published, _differing, _retractions, _strange,
-          _misfits)
+          _misfits, _unanswered)
 
 # %% ../../nbs/75_audit.ipynb #c037_b
 def _unread(draft: Manuscript, note: Note) -> Remark:

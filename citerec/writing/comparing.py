@@ -398,14 +398,16 @@ def differences(ours: Paper,
     found: list[Difference] = []
     changed = changed_words(ours.title, theirs.title)
     if any(changed) and nearly_equal(ours.title, theirs.title):  # a quite different title may be that of a preprint
-        words = " for ".join(f"“{' '.join(words)}”" if words else "nothing" for words in changed)
-        found.append(Difference("title", ours.title, theirs.title, f"the title has {words}"))
+        here, there = (f"“{' '.join(words)}”" if words else "" for words in changed)
+        words = f"{here} in the title is {there} there" if here and there else \
+            f"the title lacks {there}" if there else f"{here} is not in the title there"
+        found.append(Difference("title", ours.title, theirs.title, words))
     if words := _authors_differ(ours, theirs):
         found.append(Difference("author", " and ".join(ours.authors), " and ".join(theirs.authors), words))
     if year_differs(ours, theirs):
-        words = f"the year is {theirs.year}, not {ours.year}"
+        words = f"the year is {theirs.year} there, not {ours.year}"
         found.append(Difference("year", str(ours.year), str(theirs.year), words))
     if contradict(ours.venue or "", theirs.venue or ""):
-        words = f"it appeared at {theirs.venue}, not at {ours.venue}"
+        words = f"there it appeared at {theirs.venue}, not at {ours.venue}"
         found.append(Difference("venue", ours.venue or "", theirs.venue or "", words))
     return found

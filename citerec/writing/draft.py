@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,6 +152,10 @@ def from_library(library: Bibliography,
         for n, s in enumerate(fitting, 1) if (paper := s.entry.paper)]
 
 # %% ../../nbs/79_draft.ipynb #d13
+def _per_cent(share: float | None) -> str:
+    "A probability for people, rounded down, so that it does not seem to reach a limit that it misses."
+    return f"{math.floor(100 * (share or 0))} %"
+
 @dataclass(frozen=True)
 class Filled:
     "What is recommended for one place of a draft."
@@ -179,11 +184,14 @@ class Filled:
                 "recommendations": listed}
 
     def __repr__(self) -> str:
-        best = f"{self.best.title} ({self.best.confidence or 0:.0%})" if self.best else "nothing fits"
+        best = f"{self.best.title} ({_per_cent(self.best.confidence)})" if self.best else "nothing fits"
         return f"line {self.line}: {self.sentence.text[:60]}… → {best}"
 
 # %% ../../nbs/79_draft.ipynb #d14
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]  # one or several
+
+def _paths(files: Paths) -> list[Path]:
+    return [Path(f) for f in ([files] if isinstance(files, str | os.PathLike) else files)]
 
 class _Opened:
     "A draft with its bibliography and its corpus, each read when it is needed."
@@ -191,11 +199,13 @@ class _Opened:
                  source: str | os.PathLike[str],  # the main file, or the text itself
                  rec: Recommender | None = None,  # None: the corpus of the settings, opened when it is needed
                  bibliography: Paths | None = None,  # files in place of those that the draft names; None: those
+                 also: Paths = (),  # bibliographies to cite from as well, such as the export of a reference manager
                  format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
                  ):
         if not isinstance(source, str | os.PathLike):
             raise InputError("A draft is a path or a text.", "Give one of them.")
-        self.source, self.format, self._given, self._bibliography = source, format, rec, bibliography
+        self.source, self.format, self._given = source, format, rec
+        self._bibliography, self._also = bibliography, also
         if isinstance(source, os.PathLike) or _is_file(source): recover(Path(source).resolve().parent)
         self.manuscript = read_manuscript(source, format)
 
@@ -205,16 +215,21 @@ class _Opened:
         return self._given or load()
 
     @made_once
-    def library(self) -> Bibliography:
+    def own(self) -> Bibliography:
         "The draft's own bibliography, matched with the corpus."
         if self._bibliography is None: return Bibliography.of(self.manuscript, self.rec.corpus)
-        several = [self._bibliography] if isinstance(self._bibliography, str | os.PathLike) else self._bibliography
-        return Bibliography.read([Path(f) for f in several], self.rec.corpus)
+        return Bibliography.read(_paths(self._bibliography), self.rec.corpus)
+
+    @made_once
+    def library(self) -> Bibliography:
+        "What the draft can cite from: its own bibliography, and the files beside it."
+        if not (also := _paths(self._also)): return self.own
+        return self.own.joined(Bibliography.read(also, self.rec.corpus))
 
     def refresh(self) -> None:
         "Read the draft and its bibliography again."
         self.manuscript = read_manuscript(self.source, self.format)
-        for name in ("library", "itself", "known"): self.__dict__.pop(name, None)
+        for name in ("own", "library", "itself", "known"): self.__dict__.pop(name, None)
 
 def _is_file(text: str) -> bool:
     "Whether a text is the path of a file; a draft that is given as a text is too long for one."
@@ -359,7 +374,10 @@ class _Recommending(_Placing):
         outside = from_library(self.library, _asked(self.manuscript, place), sentence.previous,
                                self.keys_in(sentence))
         best = ranked([*(r for r in fitting if r.paper_id not in here), *outside])[:k]
-        return Recommendations(found.state.model_copy(update={"k": k, "final_recommendations": tuple(best)}))
+        told = found.state.metadata.copy()
+        told.pop("dropped", None)  # it counts for the longer list that these were taken from
+        return Recommendations(found.state.model_copy(
+            update={"k": k, "final_recommendations": tuple(best), "metadata": told}))
 
 # %% ../../nbs/79_draft.ipynb #d16f
 class _Advising(_Recommending):
@@ -391,7 +409,7 @@ class _Advising(_Recommending):
 _SPARE = 10  # papers more than wanted, from which the own ones may rise
 _CHOICE = 4  # papers of the own bibliography from which they are ranked by themselves
 _BACK = 5  # sentences among which the one before is looked for; footnotes stand between
-_SURE_OF_NAME = .65  # share of the citing sentences that name a work of the corpus first, which cite it
+_SURE_OF_NAME = .65  # of the citing sentences that name a work of the corpus first, 68 % cite it; a little less
 
 # %% ../../nbs/79_draft.ipynb #d18s
 _MUCH = .1  # share of sentences in another language that is told
@@ -405,23 +423,32 @@ def missing(manuscript: Manuscript,
                       "`citerec draft fill --dry-run` shows what fits; in Python, `draft.recommend` does.")
                for slot in manuscript.slots]
     remarks += [Remark(*manuscript.place(manuscript.sentences[gap.sentence].span), "gap", "warning",
-                       f"This sentence may need a citation ({gap.probability:.0%}): it {gap.reason}.",
+                       f"This sentence may need a citation ({_per_cent(gap.probability)}): it {gap.reason}.",
                        "Add one, or leave it where the claim is your own.") for gap in gaps]
     main = manuscript.files[0].path or Path("draft")
     foreign = sum(not_english(places(manuscript.sentences))) / max(len(manuscript.sentences), 1)
     if foreign >= _MUCH:
-        said = f"{foreign:.0%} of the sentences are not in English; of these, only those that name a work are reported."
+        said = f"{_per_cent(foreign)} of the sentences are not in English; of these, only those that name a work or " \
+               "authors are reported."
         remarks.append(Remark(main, 1, 1, 1, 1, "language", "note", said, "Look through them yourself."))
     unread = unread_parts(manuscript)
     if all(r.code != "missing" for r in unread): remarks += missing_keys(manuscript, library)
     return Report((*remarks, *unread), "What is missing")
 
 # %% ../../nbs/79_draft.ipynb #d18t
-def _where(manuscript: Manuscript, filled: Filled) -> str:
-    "Where a place is now, as `citerec draft cite` takes it."
-    sentence = manuscript.sentences[filled.sentence.index]
-    span = manuscript.slots[sentence.slots[0]].span if sentence.slots else sentence.span
-    return _typed(manuscript, span)
+def _still_open(manuscript: Manuscript,  # as it is now
+                filled: Sequence[Filled],  # of an earlier reading
+                min_confidence: float,  # as `write` had it
+                ) -> Iterator[tuple[Filled, Span]]:
+    "Where the places that were not written are now."
+    written = any(len(manuscript.sentences[f.sentence.index].slots) < len(f.sentence.slots) for f in filled)
+    open_slots = Counter[int]()  # of each sentence, so far
+    for f in filled:
+        if written and f.is_sure(min_confidence): continue
+        sentence, slot = manuscript.sentences[f.sentence.index], isinstance(f.place, Slot)
+        span = manuscript.slots[sentence.slots[open_slots[sentence.index]]].span if slot else sentence.span
+        if not f.is_sure(min_confidence): yield f, span
+        open_slots[sentence.index] += slot
 
 # %% ../../nbs/79_draft.ipynb #d18t_b
 def _typed(manuscript: Manuscript, span: Span) -> str:
@@ -433,13 +460,18 @@ def _typed(manuscript: Manuscript, span: Span) -> str:
     return f"{name}:{line}:{column}"
 
 # %% ../../nbs/79_draft.ipynb #d18t_c
-def _offer(manuscript: Manuscript, filled: Filled) -> str:
+def _offer(manuscript: Manuscript, filled: Filled, where: str) -> str:
     "A place, the paper that comes nearest, and the command that cites it."
-    where, best = _where(manuscript, filled), filled.best
+    best = filled.best
     if not best: return f"{where}: nothing fits."
     path, paper = shlex.quote(str(manuscript.path or "draft")), shlex.quote(best.yours or best.paper_id)
-    return (f"{where}: {one_line(best.title)} ({math.floor(100 * (best.confidence or 0))} %). "
+    return (f"{where}: {one_line(best.title)} ({_per_cent(best.confidence)}). "
             f"citerec draft cite {path} {where} {paper}")
+
+def _aside(manuscript: Manuscript, slot: Slot) -> str:
+    "A slot that stands in no sentence, and the command that cites there."
+    where, path = _typed(manuscript, slot.span), shlex.quote(str(manuscript.path or "draft"))
+    return f"{where}: this place stands in no sentence. citerec draft cite {path} {where} PAPER"
 
 # %% ../../nbs/79_draft.ipynb #d21w
 class _Citing(_Advising):
@@ -507,12 +539,17 @@ class _Writing(_Citing):
     def left_open(self,
                   filled: Iterable[Filled],  # of `fill`; it may have been written since
                   min_confidence: float = .3,  # as `write` had it
-                  ) -> list[str]:  # one line a place, in the order of the draft
-        "The places that `write` leaves open, with what comes nearest and the command that cites it."
-        shown, path = self.manuscript, shlex.quote(str(self.manuscript.path or "draft"))
-        aside = [f"{where}: this place stands in no sentence. citerec draft cite {path} {where} PAPER"
-                 for slot in self.slots if slot.sentence is None for where in [_typed(shown, slot.span)]]
-        return [*(_offer(shown, f) for f in filled if not f.is_sure(min_confidence)), *aside]
+                  ) -> list[str]:  # one line a place
+        """The places that `write` leaves open, with what comes nearest and the command that cites it.
+        They are in the order of the draft, those of one line from its end: no command moves a place that follows."""
+        shown, filled = self.manuscript, list(filled)
+        still = _still_open(shown, filled, min_confidence)
+        lines = [(span, _offer(shown, f, _typed(shown, span))) for f, span in still]
+        lines += [(slot.span, _aside(shown, slot)) for slot in self.slots if slot.sentence is None]
+        def order(line: tuple[Span, str]) -> tuple[int, int, int]:
+            number, column = shown.line_column(line[0])
+            return line[0].file, number, -column
+        return [said for _, said in sorted(lines, key=order)]
 
     def undo(self) -> str:  # what was taken back, in words
         "Take the last change back. Raises `InputError` where a file has changed since."
@@ -530,22 +567,23 @@ class Draft(_Writing):
              source: str | os.PathLike[str],  # the main file (.tex, .md, .qmd, .txt), or the text itself
              rec: Recommender | None = None,  # None: the corpus of the settings, opened when it is needed
              bibliography: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,  # None: its own
+             also: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),  # more bibliographies to cite from
              format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
              ) -> Self:
         "Open a draft; nothing is written until `cite`. Raises `InputError` for a file that cannot be read."
-        return cls(source, rec, bibliography, format)
+        return cls(source, rec, bibliography, also, format)
 
     def check(self) -> Report:
         "What is missing: open slots, sentences that need a citation, keys without an entry."
-        return missing(self.manuscript, self.gaps(), self.library)
+        return missing(self.manuscript, self.gaps(), self.own)
 
     def audit(self,
               look_up: Any = None,  # asks a service for a paper: Paper -> Paper | None; None: offline
               fits: bool = True,  # look at each claim and what it cites as well
               ) -> Report:
         "What is wrong with the bibliography, and with what is cited where."
-        claims = Claims(self.manuscript, self.library, self.rec.corpus, self.itself) if fits else None
-        return audit(self.manuscript, self.library, self.rec.corpus, look_up, claims)
+        claims = Claims(self.manuscript, self.own, self.rec.corpus, self.itself) if fits else None
+        return audit(self.manuscript, self.own, self.rec.corpus, look_up, claims)
 
     def __repr__(self) -> str: return f"Draft({self.manuscript})"
     def _repr_html_(self) -> str: return self.manuscript._repr_html_()
@@ -553,7 +591,7 @@ class Draft(_Writing):
 for _named in (Draft, Bibliography): documented(_named)
 
 # %% ../../nbs/79_draft.ipynb #d21f
-def audit_file(path: str | os.PathLike[str],  # a draft; or a bibliography alone: .bib, .bibtex or .ris
+def audit_file(path: str | os.PathLike[str],  # a draft; or a bibliography alone: .bib, .ris or CSL-JSON
                rec: Recommender | None = None,  # None: the corpus of the settings
                bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
                look_up: Any = None,  # asks a service for a paper: Paper -> Paper | None; None: offline

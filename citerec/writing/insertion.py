@@ -443,6 +443,10 @@ def place_at(manuscript: Manuscript,
         sentences = sorted(there(manuscript.sentences), key=lambda p: (p.span.start < a, p.span.start, p.span.end))
         if column is not None: sentences.sort(key=lambda p: p.span.end - p.span.start)
         named = there(manuscript.citations) if column is not None else []
-        if found := [*there(manuscript.slots), *named, *sentences]: return found[0]
+        found = [*there(manuscript.slots), *named, *sentences]
+        if found and isinstance(found[0], Sentence) and found[0].slots:  # the next slot of the sentence, else its last
+            slots = [manuscript.slots[n] for n in found[0].slots]
+            return next((slot for slot in slots if slot.span.start >= a), slots[-1])
+        if found: return found[0]
     raise InputError(f"There is no sentence at {where} of {manuscript.files[number].name}.",
                      "Take a line and column that `citerec draft check` prints, or write [CITATION] into the draft.")

@@ -164,7 +164,7 @@ class Support:
 
     def __str__(self) -> str:
         year = f" ({self.entry.paper.year})" if self.entry.paper and self.entry.paper.year else ""
-        return f"{self.score:5.2f}  [{self.entry.key}] {one_line(self.entry.title)}{year}\n" \
+        return f"{100 * self.share:3.0f} %  [{self.entry.key}] {one_line(self.entry.title)}{year}\n" \
                f"       {self.quoted}: “{one_line(self.quotation)}”"
 
 # %% ../../nbs/72_draft_library.ipynb #c028s
@@ -177,7 +177,8 @@ class Supports(list[Support]):
         def item(s: Support) -> str:
             words = (s.entry.key, s.entry.title, s.quoted, s.quotation)
             key, title, quoted, quotation = (html.escape(one_line(w)) for w in words)
-            return f"<li><code>{key}</code> {title}<br><small>{s.score:.2f} · {quoted}: “{quotation}”</small></li>"
+            said = f"{100 * s.share:.0f} % · {quoted}: “{quotation}”"
+            return f"<li><code>{key}</code> {title}<br><small>{said}</small></li>"
         return f"<ol>{''.join(map(item, self))}</ol>"
 
 # %% ../../nbs/72_draft_library.ipynb #c031
@@ -375,6 +376,13 @@ class Bibliography(_Answering):
         "The library of a draft: the bibliographies that it names, and its own list. Raises `InputError`."
         own = [_own_entry(e, manuscript, corpus) for e in manuscript.own_entries]
         return cls._of_files(filter(Path.is_file, map(Path, manuscript.bibliographies)), corpus, own)
+
+    def joined(self,
+               other: "Bibliography",  # of other files
+               ) -> "Bibliography":
+        "Both libraries; an entry whose key both have is that of this one."
+        more = (e for e in other.entries if e.key not in self.by_key)
+        return Bibliography((*self.entries, *more), (*self.files, *other.files), self.corpus)
 
     def refreshed(self) -> "Bibliography":
         "The library as its files are now; the same object where they have not changed. Raises `InputError`."

@@ -335,7 +335,7 @@ def _author_fields(text: str) -> Iterable[tuple[str, str]]:
         if value: yield m[1], value[1] if value[1] is not None else value[2]
 
 # %% ../../nbs/71_manuscript.ipynb #s051
-LIBRARIES = (".bib", ".bibtex", ".ris")  # ends of the names of bibliographies
+LIBRARIES = (".bib", ".bibtex", ".ris", ".json")  # ends of the names of bibliographies
 _CONTROLS = re.compile(r"[\0-\x08\x0e-\x1f]")  # characters that text seldom has
 _LOOKED_AT, _MOST_CONTROLS = 20_000, .01  # characters of a file that are checked, and most control characters in them
 
