@@ -28,6 +28,7 @@ from tqdm.auto import tqdm
 
 from ..data.sample import shipped
 from ..errors import InputError
+from .citing_sentences import first_reader
 from .gap_reading import train_reader
 from ..files import write_atomically
 from ..ranking.trees import Trees
@@ -148,15 +149,16 @@ class Fitting:
     weights: np.ndarray  # of each sentence
     vocabulary: tuple[str, ...]  # all words and pairs that are frequent enough, sorted
     counts: "csr_matrix"  # shape (texts, words and pairs), from `gram_table`
+    begun: bytes | None = None  # a reader that learned from other sentences first
 
     @classmethod
-    def of(cls, rows: GapRows) -> "Fitting":
+    def of(cls, rows: GapRows, begun: bytes | None = None) -> "Fitting":
         "Read labelled sentences; books and tutorials count half."
         signs = signs_of(rows.places)
         often = Counter(gram for text in signs.texts for gram in set(grams(text)))
         vocabulary = sorted(gram for gram, n in often.items() if n >= MIN_DOCUMENTS)
         counts = gram_table(signs.texts, {gram: i for i, gram in enumerate(vocabulary)})
-        return cls(signs, rows, np.where(rows.citing, 1, .5), tuple(vocabulary), counts)
+        return cls(signs, rows, np.where(rows.citing, 1, .5), tuple(vocabulary), counts, begun)
 
 # %% ../../nbs/87_gap_fitting.ipynb #f026s
 def fit_meaning(fitting: Fitting,
@@ -296,7 +298,8 @@ def fit_reader(fitting: Fitting,
                ) -> bytes:  # what `reader.safetensors` holds
     "Train a reader on some rows."
     found = [fitting.rows.places[row] for row in chosen]
-    return train_reader(found, fitting.rows.cited[chosen], fitting.weights[chosen], folder, progress=progress)
+    return train_reader(found, fitting.rows.cited[chosen], fitting.weights[chosen], folder, progress=progress,
+                        begun=fitting.begun)
 
 # %% ../../nbs/87_gap_fitting.ipynb #f041
 TEN, LONG_ENOUGH = 10, 40  # sentences
@@ -426,9 +429,10 @@ def fit_gaps(rows: GapRows,
              trees: int = TREES,
              folder: Path | None = None,  # keeps readers that were trained
              progress: bool = True,  # show progress bars
+             begun: bytes | None = None,  # a reader that learned from other sentences first
              ) -> tuple[GapFile, dict[str, bytes]]:  # what `gaps.json` holds; the contents of the other files
     "Measure by cross-validation, calibrate, and fit on all documents."
-    fitting = Fitting.of(rows)
+    fitting = Fitting.of(rows, begun)
     found = cross_validated(fitting, seeds, trees, folder, progress)
     scores = np.concatenate([run[rows.citing] for run, _ in found["all"]])
     cited = np.tile(rows.cited[rows.citing], len(seeds))
@@ -460,9 +464,11 @@ def main(arguments: Sequence[str] | None = None,  # None: those of the command l
     parser.add_argument("folder", type=Path, help="holds sentences.jsonl or sentences.jsonl.gz")
     parser.add_argument("--out", type=Path, default=shipped("gaps"), help="where the three files are written")
     parser.add_argument("--seeds", type=int, default=1, help="divisions into folds that are averaged")
+    parser.add_argument("--corpus", help="a corpus with citing sentences, from which the reader learns first")
     options = parser.parse_args(arguments)
     part = options.out.with_name(f"{options.out.name}.part")
-    file, contents = fit_gaps(gap_rows(options.folder), seeds=range(options.seeds), folder=part)
+    begun = first_reader(options.corpus, part) if options.corpus else None
+    file, contents = fit_gaps(gap_rows(options.folder), seeds=range(options.seeds), folder=part, begun=begun)
     save_gaps(options.out, file, contents)
     shutil.rmtree(part, ignore_errors=True)
     print(report_frame(file).to_string(index=False))
