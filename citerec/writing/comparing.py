@@ -399,8 +399,8 @@ def differences(ours: Paper,
     changed = changed_words(ours.title, theirs.title)
     if any(changed) and nearly_equal(ours.title, theirs.title):  # a quite different title may be that of a preprint
         here, there = (f"“{' '.join(words)}”" if words else "" for words in changed)
-        words = f"{here} in the title is {there} there" if here and there else \
-            f"the title lacks {there}" if there else f"{here} is not in the title there"
+        words = f"the title has {there} there, not {here}" if here and there else \
+            f"the title has {there} there, which is missing here" if there else f"the title has no {here} there"
         found.append(Difference("title", ours.title, theirs.title, words))
     if words := _authors_differ(ours, theirs):
         found.append(Difference("author", " and ".join(ours.authors), " and ".join(theirs.authors), words))
@@ -408,6 +408,6 @@ def differences(ours: Paper,
         words = f"the year is {theirs.year} there, not {ours.year}"
         found.append(Difference("year", str(ours.year), str(theirs.year), words))
     if contradict(ours.venue or "", theirs.venue or ""):
-        words = f"there it appeared at {theirs.venue}, not at {ours.venue}"
+        words = f"it appeared at {theirs.venue} there, not at {ours.venue}"
         found.append(Difference("venue", ours.venue or "", theirs.venue or "", words))
     return found
