@@ -394,6 +394,7 @@ def shared_out(lists: Sequence[Sequence[Recommendation]],  # for each place of a
 
 _UNSURE = 1e-6  # what a paper without confidence is worth
 
+# %% ../../nbs/79_draft.ipynb #d16g
 class _Advising(_Recommending):
     "What would fit all places of a draft."
     def _fitted(self, place: Slot | Gap, k: int) -> Recommendations:
