@@ -207,7 +207,7 @@ class _Opened:
             raise InputError("A draft is a path or a text.", "Give one of them.")
         self.source, self.format, self._given = source, format, rec
         self._bibliography, self._also = bibliography, also
-        if isinstance(source, os.PathLike) or _is_file(source): recover(Path(source).resolve().parent)
+        if _is_file(os.fspath(source)): recover(Path(source).resolve().parent)
         self.manuscript = read_manuscript(source, format)
 
     @made_once

@@ -389,7 +389,7 @@ def _includer(path: Path, text: str) -> Path | None:
         try:
             if other.resolve() == home or other.stat().st_size > _LARGE: continue
             written = open_text(other, "latex").text
-        except (OSError, InputError): continue
+        except (OSError, RuntimeError, InputError): continue  # also a link to itself
         named = {Path(m[1] or m[2]).stem for m in _INCLUDES.finditer(written)}
         if "\\documentclass" in written and home.stem in named: return other
     return None
