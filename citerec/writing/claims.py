@@ -110,8 +110,10 @@ class Claims(_Shelf):
         "How well papers fit the sentence of a citation; 1 where that cannot be said."
         judged = [i for i in ids if i in self.place]
         if not judged or not self.can_judge(citation): return [1.0] * len(ids)
-        table = self.signals(citation, [self.place[i] for i in judged])
-        sure = dict(zip(judged, fit(table).tolist(), strict=True))
+        at = [self.place[i] for i in judged]
+        alike = self.vectors[at] @ self.vectors[at].T >= _MEAN  # then a paper fits as well as the other one
+        fits = np.where(alike, fit(self.signals(citation, at)), 0).max(axis=1)
+        sure = dict(zip(judged, fits.tolist(), strict=True))
         return [sure.get(i, 1.0) for i in ids]
 
 # %% ../../nbs/74a_claims.ipynb #k031
