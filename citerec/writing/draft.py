@@ -473,8 +473,8 @@ def _still_open(manuscript: Manuscript,  # as it is now
     for f in filled:
         if written and f.is_sure(min_confidence): continue
         sentence, slot = manuscript.sentences[f.sentence.index], isinstance(f.place, Slot)
-        span = manuscript.slots[sentence.slots[open_slots[sentence.index]]].span if slot else sentence.span
-        if not f.is_sure(min_confidence): yield f, span
+        here = sentence.slots[open_slots[sentence.index] :] if slot else ()
+        if not f.is_sure(min_confidence): yield f, manuscript.slots[here[0]].span if here else sentence.span
         open_slots[sentence.index] += slot
 
 # %% ../../nbs/79_draft.ipynb #d18t_b
