@@ -17,7 +17,7 @@ from html import escape
 from itertools import chain
 from urllib.parse import quote_plus, urlsplit
 
-from .llm.quoting import counted, one_line, visible
+from .llm.quoting import one_line, visible
 from .schema import CitationPath, Paper, Passage, PipelineState, Recommendation, Relation
 from .sources.records import is_others
 from .sources.references import bibtex_entry, citation_key, citation_keys
@@ -104,7 +104,7 @@ def below(recommendations: Sequence[Recommendation],
     dropped = int(state.metadata.get("dropped", {}).get("below threshold", 0))
     least = state.metadata.get("min_confidence")
     than = f"less than {100 * float(least):g} %" if least else "less than the threshold"
-    more = f"{counted(dropped, 'more paper')} {'has' if dropped == 1 else 'have'} {than}." if dropped else ""
+    more = f"{dropped:,} more paper{' has' if dropped == 1 else 's have'} {than}." if dropped else ""
     means = MEANING if any(r.confidence is not None for r in recommendations) else ""
     return [words for words in (means, more) if words]
 

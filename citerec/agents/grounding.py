@@ -6,14 +6,14 @@
 __all__ = ['Idf', 'READ', 'MOST_WORDS', 'Writers', 'AIMS', 'Answers', 'quotable', 'Sentence', 'quotable_sentences', 'evenly',
            'coverage', 'own_statement', 'snippets', 'Reason', 'locate', 'unsupported', 'third_person', 'ended',
            'turned', 'Contribution', 'contribution', 'as_written', 'listed', 'in_words', 'shared_topics',
-           'phrases_in_common', 'citing_words', 'who_wrote', 'graph_reason', 'is_noun_phrase', 'justify', 'claim_of',
-           'GroundingAgent']
+           'phrases_in_common', 'citing_words', 'called', 'who_wrote', 'graph_reason', 'is_noun_phrase', 'justify',
+           'claim_of', 'GroundingAgent']
 
 # %% ../../nbs/58_grounding.ipynb #c003
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -684,13 +684,18 @@ def citing_words(sentences_: str,  # one or two, with [CITATION] for the paper a
     return ("… " if start else "") + (shown.rstrip(",;:") + " …" if end < len(words) else shown)
 
 # %% ../../nbs/58_grounding.ipynb #c011k_who_wrote
+def called(authors: Iterable[str]) -> str:  # "Jones et al."; "" where there are none
+    "How a text calls a work by its authors."
+    names = [name.split()[-1] for name in authors if name.split()]
+    return "" if not names else names[0] if len(names) == 1 else \
+        f"{names[0]} and {names[1]}" if len(names) == 2 else f"{names[0]} et al."
+
 def who_wrote(paper: Paper,
               ) -> tuple[str, bool]:  # "Jones et al. (2020)", and whether there are several; ("", False): unknown
     "How a text names a paper by its authors."
-    names = [name.split()[-1] for name in paper.authors if name.split()]
-    if not names: return "", False
-    shown = names[0] if len(names) == 1 else f"{names[0]} and {names[1]}" if len(names) == 2 else f"{names[0]} et al."
-    return shown + (f" ({paper.year})" if paper.year else ""), len(names) > 1
+    shown = called(paper.authors)
+    if not shown: return "", False
+    return shown + (f" ({paper.year})" if paper.year else ""), " " in shown
 
 # %% ../../nbs/58_grounding.ipynb #c011m
 def graph_reason(paths: Sequence[CitationPath],

@@ -257,6 +257,7 @@ class Found:
         self.own_entries: list[OwnEntry] = []
         self.bibliographies: list[tuple[int, str]] = []  # the file that names it, and its name there
         self.notes: list[Note] = []
+        self._noted: set[Note] = set()
         self._pieces = 0
         self._levels: list[tuple[int, str]] = []  # headings that the text stands under
         self._open: list[Paragraph] = [Paragraph("body", "")]
@@ -285,7 +286,8 @@ class Found:
         "Say something about the draft, once."
         file = self.files[span.file] if span else None
         where = f"{file.name}, line {file.line_column(span.start)[0]}: " if file and span else ""
-        if (note := Note(text, kind, span, where)) not in self.notes: self.notes.append(note)
+        if (note := Note(text, kind, span, where)) not in self._noted: self.notes.append(note)
+        self._noted.add(note)
 
 # %% ../../nbs/68_prose.ipynb #p023
 def section_of(found: Found) -> str:
@@ -341,8 +343,9 @@ class Inclusion:
 
     def begin(self, path: Path) -> None:
         "A file is being read."
-        self.open.append(path.resolve())
-        self.read.add(path.resolve())
+        path = path.resolve()
+        self.open.append(path)
+        self.read.add(path)
 
     def _refusal(self, path: Path | None) -> str:
         "Why a file is not read; empty if it can be."
