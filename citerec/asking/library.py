@@ -31,7 +31,6 @@ from ..data.embedding import Embedder
 from ..data.lexical import stems
 from ..data.passages import cut_passages
 from ..data.vectors import cosines, top_k
-from ..data.votes import data_folder
 from ..errors import CiterecError, InputError
 from ..files import made_once, sha256_of
 from citerec.identity import (
@@ -53,6 +52,7 @@ from ..schema import Paper, Passage
 from ..settings import Settings, load_settings
 from ..sources.headings import REFERENCES
 from ..sources.sections import PdfPaper, PdfSection, read_pdf
+from ..trust import user_folder
 
 # %% ../../nbs/65_library.ipynb #c005
 _ABSTRACT = 80  # first characters of an abstract, to see whether a section already has it
@@ -258,7 +258,7 @@ def library_path(path: str | Path | None,  # None: as the settings say
                  ) -> Path:
     "The file of a library."
     if named := path or settings.library: return Path(named).expanduser()
-    return data_folder() / "library.db"
+    return user_folder() / "library.db"
 
 class _Opened:
     "An open library."
