@@ -319,6 +319,8 @@ def _draft_details(actions: dict[str, argparse.ArgumentParser]) -> None:
     fill("--min-confidence", type=float, default=.3, metavar="P",
          help="only papers with this confidence or more, 0 to 1 (default: 0.3)")
     fill("--gaps", action="store_true", help="also cite in sentences that need a citation and have no slot")
+    actions["undo"].add_argument("--import", dest="old_records", action="store_true",
+        help="before, take over the records that an older citerec has left in .citerec beside the draft")
     for one in (cite, fill):
         one("--also", action="append", default=[], metavar="FILE",
             help="cite from this bibliography as well, such as the export of a reference manager; may be given several "
@@ -563,7 +565,7 @@ def _open_draft(args: argparse.Namespace, file: str) -> Any:
     if args.action == "undo": return Draft.open(Path(file))
     from citerec.recommender import load
     rec = load(args.corpus, args.preset, **model_chosen(args))
-    return Draft.open(Path(file), rec, also=getattr(args, "also", ()))
+    return Draft.open(Path(file), rec, also=getattr(args, "also", ()), progress=is_watched(args))
 
 # %% ../nbs/99_cli.ipynb #d05b
 def _report(form: str, report: Any) -> int:
@@ -635,6 +637,10 @@ def _draft(args: argparse.Namespace) -> int:
     if args.action in ("check", "audit"): return _find(args)
     if args.action == "fill": return _fill(args)
     if args.action == "cite": return _cite(args)
+    if args.old_records:
+        from citerec.llm.quoting import counted
+        from citerec.writing.changes import import_changes
+        print_remark(f"{counted(import_changes(args.drafts[0]), 'record')} taken over")
     print(f"took back {_open_draft(args, args.drafts[0]).undo()}")
     return 0
 

@@ -18,9 +18,9 @@ from ..identity import facts_of, one_paper
 from ..schema import Paper
 from ..sources.formats import to_latex
 from ..sources.references import bibtex_entry, bibtex_of, citation_key, formatted
-from .changes import Change, Edit, edited, recover, undo
+from .changes import Change, Edit, edited, undo
 from .latex import CITES
-from .manuscript import Manuscript, read_manuscript
+from .manuscript import Manuscript, citations_in
 from .markdown import front_matter, masked
 from .placing import appended, citation_place, line_end
 from .prose import Citation, Sentence, Slot, Span, TextFile, open_text
@@ -28,7 +28,7 @@ from .prose import Citation, Sentence, Slot, Span, TextFile, open_text
 if TYPE_CHECKING:
     from citerec.writing.library import Bibliography, LibraryEntry
 
-__all__ = ["Change", "Edit", "recover", "undo"]  # of `citerec.writing.changes`
+__all__ = ["Change", "Edit", "undo"]  # of `citerec.writing.changes`
 
 # %% ../../nbs/78_insertion.ipynb #c005
 _USUAL = frozenset("""cite citep Citep parencite Parencite autocite Autocite footcite smartcite supercite shortcite
@@ -342,7 +342,7 @@ def _confirm(manuscript: Manuscript, replaced: Sequence[Replaced]) -> None:
         file, moved = manuscript.files[number], 0
         edits = [Edit(Path(), a, b, new) for n, a, b, new in sorted(replaced) if n == number]
         text = edited(file.text, edits)
-        spans = [(c.span.start, c.span.end) for c in read_manuscript(text, file.format).citations]
+        spans = [(c.span.start, c.span.end) for c in citations_in(text, file.format)]
         for edit in edits:
             start, end = edit.start + moved, edit.start + moved + len(edit.new)
             moved += len(edit.new) - (edit.end - edit.start)
