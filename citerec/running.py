@@ -38,7 +38,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 def background_loop() -> asyncio.AbstractEventLoop:
-    "An event loop in a thread of its own, for code that cannot wait for the kernel's. Raises `CiterecError` after a fork."
+    "An event loop in a thread of its own, as code cannot wait for the kernel's. Raises `CiterecError` after a fork."
     refuse_fork()
     return _loop()
 

@@ -78,7 +78,8 @@ def _asking(path: Path, what: str) -> Iterator[None]:
 # %% ../../nbs/29_history.ipynb #c009
 _LONGEST = 50_000_000  # bytes of a value in the file
 _NO_TABLES = """SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index') OR coalesce(rootpage, 0) <= 0
-    OR upper(substr(coalesce(sql, 'CREATE INDEX '), 1, 13)) NOT IN ('CREATE TABLE ', 'CREATE INDEX ', 'CREATE UNIQUE')"""
+    OR upper(substr(coalesce(sql, 'CREATE INDEX '), 1, 13))
+    NOT IN ('CREATE TABLE ', 'CREATE INDEX ', 'CREATE UNIQUE')"""
 
 def _connect(path: Path) -> sqlite3.Connection:
     "A connection to the file of a library; a missing file is created."
