@@ -6,7 +6,6 @@
 __all__ = ['as_markdown', 'table_of', 'plotted', 'Recommendations']
 
 # %% ../nbs/65a_recommendations.ipynb #b003
-import re
 import textwrap
 from collections.abc import Callable, Sequence
 from html import escape

@@ -19,12 +19,13 @@ BIBER = BIBLATEX.replace("backend=bibtex", "backend=biber")
 def commands(folder: Path) -> list[str]:
     "Ways in which LaTeX reads, writes and runs, and ways of hiding them."
     secret, mark = folder / "secret.txt", folder / "home" / "mark"
+    tilde = r"\begingroup\lccode`\~=`\\\lowercase{\endgroup~input}"
     return [rf"\input{{{secret}}}", rf"\immediate\write18{{touch {mark}}}", rf'\input{{|"cat {secret}"}}',
             rf"\newwrite\f\immediate\openout\f={mark} \immediate\write\f{{x}}", rf"\mathrm{{\input{{{secret}}}}}",
             rf"x^^5cinput{{{secret}}}", rf"x_^^5c^^69nput{{{secret}}}", rf"\csname input\endcsname{{{secret}}}",
             rf"\def\a{{\input{{{secret}}}}}\a", rf"\let\a\input \a{{{secret}}}", r"\catcode`\@=11 \@@input secret",
             rf"\newread\r\openin\r={secret} \read\r to\a \a", rf"\text{{$\input{{{secret}}}$}}", r"\frac{1}", r"\left(",
-            rf"\begingroup\lccode`\~=`\\\lowercase{{\endgroup~input}}{{{secret}}}", r"\{", r"\hat", "a}b{c", "a%b", "#1&2",
+            f"{tilde}{{{secret}}}", r"\{", r"\hat", "a}b{c", "a%b", "#1&2",
             rf"\href{{run:{mark}}}{{x}}", rf"\includegraphics{{{secret}}}", rf"\verbatiminput{{{secret}}}", "\\", "x^",
             rf"\scantokens{{\input{{{secret}}}}}", rf"\directlua{{os.execute('touch {mark}')}}", r"\end{document}"]
 
@@ -33,16 +34,22 @@ def hostile(folder: Path) -> list[Paper]:
     "Records in which each text is such a command, inside a formula and outside."
     out = []
     for n, command in enumerate(commands(folder)):
-        for form in (f"${command}$", command, f"}} }} {command}", f"}}}},\n note = {{${command}$}}}}\n@preamble{{\"{command}\"}}"):
+        other = f"}}}},\n note = {{${command}$}}}}\n@preamble{{\"{command}\"}}"
+        for form in (f"${command}$", command, f"}} }} {command}", other):
             own = f"@misc{{a, execute = {{{command}}}, options = {{{command}}}, note = {{x}}}}"
             out.append(Paper(paper_id=f"p{len(out)}", title=f"Attention {form}", authors=[f"A {form} B", f"{form}"],
-                             venue=[f"Journal {form}", f"Proceedings {form}", form][n % 3], year=1990 + n, bibkey=f"k{len(out)}{form}",
-                             doi=f"10.1/{form}", bibtex=own if n % 2 else None))
+                             venue=[f"Journal {form}", f"Proceedings {form}", form][n % 3], year=1990 + n,
+                             bibkey=f"k{len(out)}{form}", doi=f"10.1/{form}", bibtex=own if n % 2 else None))
     return out
 
 
 def seen(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(p.relative_to(folder)): (p.stat().st_size, p.stat().st_mtime_ns) for p in folder.rglob("*")}
+
+
+def text_of(pdf: Path) -> str:
+    import pypdfium2
+    with pypdfium2.PdfDocument(pdf) as document: return " ".join(p.get_textpage().get_text_bounded() for p in document)
 
 
 def compiled(folder: Path, head: str, tail: str, bibliography: str) -> str:
@@ -79,9 +86,8 @@ def test_nothing_is_obeyed(tmp_path, style):
     assert SECRET not in told
     pdf = tmp_path / "paper" / "paper.pdf"
     assert pdf.is_file() and not re.findall(r"(?m)^! .*", told), re.findall(r"(?m)^! .*", told)
-    if shutil.which("pdftotext"):
-        shown = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
-        assert SECRET not in shown and "THE-LAST-WORDS" in shown.replace("\n", " ")
+    shown = text_of(pdf)
+    assert SECRET not in shown and "THE-LAST-WORDS" in shown.replace("\n", " ")
 
 
 def test_every_form_is_quoted(tmp_path):

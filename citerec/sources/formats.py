@@ -59,8 +59,9 @@ def from_latex(text: str,
     return " ".join(text.replace(_PERCENT, "%").replace(_AND, "&").split())
 
 # %% ../../nbs/14_formats.ipynb #e001
-_ESCAPED = {"\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}", "&": r"\&", "%": r"\%",
-            "#": r"\#", "_": r"\_", "$": r"\$", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_ESCAPED = {"\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}", "&": r"\&",
+            "%": r"\%", "#": r"\#", "_": r"\_", "$": r"\$", "~": r"\textasciitilde{}",
+            "^": r"\textasciicircum{}"}
 _LETTERS = {"ß": r"{\ss}", "ø": r"{\o}", "Ø": r"{\O}", "ł": r"{\l}", "Ł": r"{\L}", "æ": r"{\ae}", "Æ": r"{\AE}",
             "œ": r"{\oe}", "Œ": r"{\OE}", "ı": r"{\i}", "å": r"{\aa}", "Å": r"{\AA}", "–": "--", "—": "---",
             "“": "``", "”": "''", "‘": r"{\textquoteleft}", "’": r"{\textquoteright}", "…": r"{\ldots}"}
@@ -81,25 +82,27 @@ def _letter(char: str) -> str:
 
 # %% ../../nbs/14_formats.ipynb #e003
 _MATH = re.compile(r"\$(?=\S)[^$%#&~]+(?<=\S)\$(?!\d)")  # "$5 and $6" is none
-_FORMULA = frozenset(r"""alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa varkappa lambda mu
-nu xi omicron pi varpi rho varrho sigma varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma
-Upsilon Phi Psi Omega digamma aleph beth hbar hslash imath jmath ell wp Re Im partial infty nabla emptyset varnothing
-forall exists nexists neg lnot top bot angle triangle square Box Diamond surd prime backslash flat natural sharp clubsuit
-diamondsuit heartsuit spadesuit dagger ddagger S P dots ldots cdots vdots ddots dotsc dotsb pm mp times div ast star circ
-bullet cdot cap cup uplus sqcap sqcup vee wedge lor land setminus wr diamond bigtriangleup bigtriangledown triangleleft
-triangleright lhd rhd unlhd unrhd oplus ominus otimes oslash odot bigcirc amalg ltimes rtimes leq le geq ge ll gg lll ggg
-neq ne equiv sim simeq approx cong doteq propto prec succ preceq succeq subset supset subseteq supseteq subsetneq
-supsetneq nsubseteq sqsubset sqsupset sqsubseteq sqsupseteq in ni notin vdash dashv models perp mid nmid parallel
-nparallel bowtie asymp smile frown lesssim gtrsim lessgtr leqslant geqslant lessapprox gtrapprox approxeq triangleq
-coloneqq to gets mapsto leftarrow rightarrow leftrightarrow Leftarrow Rightarrow Leftrightarrow longleftarrow
-longrightarrow longleftrightarrow Longrightarrow Longleftarrow Longleftrightarrow longmapsto hookrightarrow hookleftarrow
-uparrow downarrow updownarrow Uparrow Downarrow nearrow searrow swarrow nwarrow rightharpoonup rightleftharpoons
-rightsquigarrow leadsto twoheadrightarrow iff implies impliedby sum prod coprod int iint iiint oint bigcap bigcup
-bigsqcup bigvee bigwedge bigodot bigotimes bigoplus biguplus arccos arcsin arctan arg cos cosh cot coth csc deg det dim
-exp gcd hom inf ker lg lim liminf limsup ln log max min Pr sec sin sinh sup tan tanh langle rangle lfloor rfloor lceil
-rceil lbrace rbrace lbrack rbrack vert Vert lvert rvert lVert rVert left right middle big Big bigg Bigg bigl bigr Bigl
-Bigr limits nolimits quad qquad displaystyle textstyle scriptstyle rm bf it sf tt cal sl em""".split())
-_TAKING = frozenset(r"""hat bar tilde vec dot ddot dddot acute grave check breve widehat widetilde overline underline
+_FORMULA = frozenset("""
+alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa varkappa lambda mu nu xi omicron pi
+varpi rho varrho sigma varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma
+Upsilon Phi Psi Omega digamma aleph beth hbar hslash imath jmath ell wp Re Im partial infty nabla emptyset
+varnothing forall exists nexists neg lnot top bot angle triangle square Box Diamond surd prime backslash flat
+natural sharp clubsuit diamondsuit heartsuit spadesuit dagger ddagger S P dots ldots cdots vdots ddots dotsc
+dotsb pm mp times div ast star circ bullet cdot cap cup uplus sqcap sqcup vee wedge lor land setminus wr diamond
+bigtriangleup bigtriangledown triangleleft triangleright lhd rhd unlhd unrhd oplus ominus otimes oslash odot
+bigcirc amalg ltimes rtimes leq le geq ge ll gg lll ggg neq ne equiv sim simeq approx cong doteq propto prec
+succ preceq succeq subset supset subseteq supseteq subsetneq supsetneq nsubseteq sqsubset sqsupset sqsubseteq
+sqsupseteq in ni notin vdash dashv models perp mid nmid parallel nparallel bowtie asymp smile frown lesssim
+gtrsim lessgtr leqslant geqslant lessapprox gtrapprox approxeq triangleq coloneqq to gets mapsto leftarrow
+rightarrow leftrightarrow Leftarrow Rightarrow Leftrightarrow longleftarrow longrightarrow longleftrightarrow
+Longrightarrow Longleftarrow Longleftrightarrow longmapsto hookrightarrow hookleftarrow uparrow downarrow
+updownarrow Uparrow Downarrow nearrow searrow swarrow nwarrow rightharpoonup rightleftharpoons rightsquigarrow
+leadsto twoheadrightarrow iff implies impliedby sum prod coprod int iint iiint oint bigcap bigcup bigsqcup
+bigvee bigwedge bigodot bigotimes bigoplus biguplus arccos arcsin arctan arg cos cosh cot coth csc deg det dim
+exp gcd hom inf ker lg lim liminf limsup ln log max min Pr sec sin sinh sup tan tanh langle rangle lfloor rfloor
+lceil rceil lbrace rbrace lbrack rbrack vert Vert lvert rvert lVert rVert left right middle big Big bigg Bigg
+bigl bigr Bigl Bigr limits nolimits quad qquad displaystyle textstyle scriptstyle rm bf it sf tt cal sl em""".split())
+_TAKING = frozenset("""hat bar tilde vec dot ddot dddot acute grave check breve widehat widetilde overline underline
 overrightarrow overleftarrow overbrace underbrace not mathrm mathbf mathcal mathbb mathfrak mathsf mathit mathtt mathscr
 mathnormal mathring boldsymbol bm pmb text textrm textbf textit textsf texttt textsc textnormal textup textsl emph mbox
 hbox operatorname mathop mathbin mathrel mathord ensuremath sqrt frac dfrac tfrac cfrac binom stackrel overset underset
@@ -107,6 +110,8 @@ phantom boxed""".split())  # these want something after them
 _SIGNS = frozenset(",;:!>|{}/ -_")  # after a backslash
 _COMMAND = re.compile(r"\\(?:((?:[^\W\d_]|@)+)|(.)|\Z)", re.DOTALL)
 _WANTING = re.compile(rf"(?:[\^_]|\\(?:{'|'.join(sorted(_TAKING))})(?![A-Za-z]))\s*(?=[}}$^_])")
+_ARGUMENT = r"\s*(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}|[^\s{}^_\\$]|\\[A-Za-z]+)"
+_HALF = re.compile(rf"\\(?:[cdt]?frac|binom|stackrel|overset|underset)(?![A-Za-z])(?!{_ARGUMENT}{_ARGUMENT})")
 _PAIRS = [(r"\-–—", "[-–—]"),
           ("`", "`"), ("'", "'"), ("?!", "`"), ("<", "<"), (">", ">"), (",", ",")]  # LaTeX joins these
 _JOINED = re.compile("|".join(f"(?<=[{first}])(?={second})" for first, second in _PAIRS))
@@ -124,9 +129,8 @@ def is_formula(text: str,  # with its dollar signs
     known = all(name in _FORMULA or name in _TAKING if name else sign in _SIGNS and sign for name, sign in named)
     bare = _COMMAND.sub(lambda command: command[0] if command[1] else "", text)
     fits = [name for name, _ in named].count("left") == [name for name, _ in named].count("right")
-    return bool(known and fits and not _WANTING.search(text)
+    return bool(known and fits and not _WANTING.search(text) and not _HALF.search(text)
                 and _paired(re.findall("[{}]", text)) and _paired(re.findall("[{}]", bare)))
-
 
 # %% ../../nbs/14_formats.ipynb #e003s
 def to_latex(text: str,

@@ -133,8 +133,10 @@ def entry_of(paper: Paper,
     if own is None:
         kind = kind_of(paper.venue)
         fields = _record_fields(paper, kind)
-        return Entry("", 0, key, fields, tuple(map(_shown, paper.authors)), kind=kind, people={"author": names} if names else {})
-    fields, people = {name: _shown(value) for name, value in own.fields.items()}, {r: tuple(map(_clean_name, names)) for r, names in own.people.items()}
+        return Entry("", 0, key, fields, tuple(map(_shown, paper.authors)), kind=kind,
+                     people={"author": names} if names else {})
+    fields = {name: _shown(value) for name, value in own.fields.items()}
+    people = {role: tuple(map(_clean_name, listed)) for role, listed in own.people.items()}
     record, said = _record_fields(paper, own.kind), " ".join(own.fields.values()).lower()
     if record.get("eprint", "").lower() in said: record.pop("archiveprefix", None)
     for name, value in record.items():
@@ -200,7 +202,8 @@ def bibtex_of(entry: Entry,
               ) -> str:  # ends with a line break
     "An entry in BibTeX; read again, it has the same fields."
     people = entry.people or {"author": tuple(map(name_parts, entry.authors))}
-    named = {role: " and ".join(map(latex_name, names)) for role, names in people.items() if names and _FIELD.fullmatch(role)}
+    named = {role: " and ".join(map(latex_name, names)) for role, names in people.items()
+             if names and _FIELD.fullmatch(role)}
     fields = {n: _bib_value(n, v, own) for n, v in entry.fields.items()
               if n not in named and v and (own or _FIELD.fullmatch(n) and n not in _OBEYED)}
     first = {"title": fields.pop("title")} if "title" in fields else {}
