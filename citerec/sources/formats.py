@@ -138,7 +138,8 @@ def to_latex(text: str,
              ) -> str:  # formulas stay as they are written
     "Plain text to LaTeX; `from_latex` gives the same text back."
     out, at = [], 0
-    for formula in [*(m for m in _MATH.finditer(text) if is_formula(m[0]) or own and _paired(re.findall("[{}]", m[0]))), None]:
+    kept = (m for m in _MATH.finditer(text) if is_formula(m[0]) or own and _paired(re.findall("[{}]", m[0])))
+    for formula in [*kept, None]:
         between = text[at : formula.start() if formula else len(text)]
         split = _JOINED.sub("\0", between)  # where LaTeX would make one character of two
         out += [*("{}" if c == "\0" else _letter(c) for c in split), formula[0] if formula else ""]
