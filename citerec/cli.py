@@ -245,11 +245,24 @@ def _app_options(commands: Commands) -> argparse.ArgumentParser:
     parser = commands.add_parser(
         "app", help="open the app in JupyterLab, or as a page without code",
         description=f"Opens {NOTEBOOK} of this folder in JupyterLab, and makes it where it is not there. "
-                    "Other options are passed on to JupyterLab, or to Voilà.")
+                    "Other options are passed on to JupyterLab, or to Voilà; paths in them have to be absolute.")
     parser.add_argument("--page", action="store_true",
                         help="show the app without code, by Voilà; only this machine can reach the page, "
                              "and only with the token in its address")
+    parser.add_argument("--notebook", metavar="FILE",
+                        help="open this notebook instead; --page runs all code in it")
     parser.set_defaults(run=_app)
+    return parser
+
+def _trust_options(commands: Commands) -> argparse.ArgumentParser:
+    "Describe `citerec trust`."
+    parser = commands.add_parser(
+        "trust", help="let a .env, or another file or folder that came from somebody else, act",
+        description="Says what a file or folder holds, and lets it act. The trust ends when the content changes.")
+    parser.add_argument("path", nargs="?", default=".", metavar="PATH",
+                        help="a file, a corpus, or a folder with a .env (default: the .env of this folder)")
+    parser.add_argument("--forget", action="store_true", help="take the trust back")
+    parser.set_defaults(run=_trust)
     return parser
 
 # %% ../nbs/99_cli.ipynb #d02
@@ -346,7 +359,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_optimising(commands)
     add_embedding(commands)
     add_serving(commands)
-    for describe in (_draft_options, _info_options, _app_options): describe(commands)
+    for describe in (_draft_options, _info_options, _trust_options, _app_options): describe(commands)
     return parser
 
 # %% ../nbs/99_cli.ipynb #x05
@@ -682,12 +695,15 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
+_LARGEST = 1 << 28  # bytes of it
 _CODE = "# Press Shift+Enter to start.\nfrom citerec.widgets.app import app\n\napp()"
 
-def _notebook() -> str:
+_THERE = "import os\n\nos.chdir(os.environ['CITEREC_FOLDER'])\n"  # the page works with the files of this folder
+
+def _notebook(code: str = _CODE) -> str:
     "The app notebook as JSON."
     cells: list[dict[str, Any]] = [{"cell_type": "code", "id": "app", "metadata": {}, "execution_count": None,
-                                    "outputs": [], "source": _CODE.splitlines(True)}]
+                                    "outputs": [], "source": code.splitlines(True)}]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     language = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
                 "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",
@@ -703,23 +719,79 @@ def _required(module: str, name: str, extra: str) -> None:
     from citerec.errors import InputError
     raise InputError(f"{name} is not installed.", f'Install it with: pip install "citerec[{extra}]".')
 
+def _is_ours(content: bytes) -> bool:
+    "Whether a notebook holds no other code than citerec writes."
+    try: code = ["".join(cell["source"]) for cell in json.loads(content)["cells"] if cell["cell_type"] != "markdown"]
+    except (ValueError, KeyError, TypeError, RecursionError): return False
+    return {*code} <= {"", _CODE}
+
+def _notebook_here() -> Path:
+    "The app notebook of this folder, made where it is not there. Raises `InputError` if it is no plain file."
+    from citerec.trust import read_plain
+    path = Path(NOTEBOOK).absolute()
+    content = read_plain(path, _LARGEST)
+    if content is None:
+        with path.open("x", encoding="utf-8") as file: file.write(_notebook())  # "x" follows no link
+    elif not _is_ours(content):
+        print_remark(f"{NOTEBOOK} of this folder holds other code than citerec writes. Read it before you run it.")
+    return path
+
 def _app(args: argparse.Namespace) -> int:
     "Open the app notebook in JupyterLab or Voilà, which takes this process over."
+    from citerec.files import shipped, write_atomically
+    from citerec.trust import own_folder
     if args.page: _required("voila", "Voilà", "page")
     else: _required("jupyterlab", "JupyterLab", "dev")
-    path = Path(NOTEBOOK)
-    if not path.exists(): path.write_text(_notebook(), encoding="utf-8")
-    # -P: Python ignores a jupyterlab.py in this folder
+    os.environ["CITEREC_FOLDER"] = os.getcwd()
+    start = own_folder("app")  # nobody else writes into it
+    if args.notebook: path = Path(args.notebook).absolute()
+    elif args.page:
+        path = start.absolute() / NOTEBOOK
+        write_atomically(path, lambda file: file.write(_notebook(_THERE + _CODE).encode()))
+    else: path = _notebook_here()
     command = [sys.executable, "-P", "-m", "voila" if args.page else "jupyterlab", str(path)]
     if args.page:
-        from citerec.files import shipped
-        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(shipped("page")), os.environ.get("JUPYTER_PATH", "")])
+        others = filter(os.path.isabs, os.environ.get("JUPYTER_PATH", "").split(os.pathsep))
+        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(shipped("page").absolute()), *others])
         command += ["--Voila.ip=127.0.0.1", "--token", "--template=citerec"]
     command += args.rest
+    os.chdir(start)
     if os.name == "nt":
         import subprocess
         return subprocess.call(command)
     os.execv(command[0], command)
+
+# %% ../nbs/99_cli.ipynb #t02
+def _shown_lines(content: bytes) -> list[str]:
+    "What a .env sets, a line a setting; of a key, that it is one. Raises `InputError` if it is not text."
+    from citerec.errors import InputError
+    from citerec.settings import HARMLESS, dot_env_lines, is_key
+    try: lines = dot_env_lines(content)
+    except UnicodeDecodeError: raise InputError("The file is not text in UTF-8.", "Save it as such.") from None
+    shown = {name: "…, a key" if is_key(field) and value else value for field, (name, value) in lines.items()}
+    harmless = {name for field, (name, _) in lines.items() if field in HARMLESS}
+    return [f"{name}={value}{'  (needs no trust)' if name in harmless else ''}" for name, value in shown.items()]
+
+def _trust(args: argparse.Namespace) -> int:
+    "Say what a file or folder holds, and trust it; or take the trust back."
+    from citerec.errors import InputError
+    from citerec.llm.quoting import one_line
+    from citerec.settings import DOT_ENV, MOST
+    from citerec.trust import distrust, read_plain, trust
+    path = Path(args.path).expanduser()
+    if path.is_dir() and not (path / "manifest.json").exists(): path = path / DOT_ENV
+    path = path.absolute()
+    if args.forget:
+        print(one_line(f"{path} {'is no longer' if distrust(path) else 'was not'} trusted"))
+        return 0
+    content = read_plain(path, MOST) if path.name == DOT_ENV else None
+    if path.name == DOT_ENV and content is None: raise InputError(f"There is no {path}.", "Name a file or a folder.")
+    shown = [f"{path}: all of its content"] if content is None else _shown_lines(content)
+    print(*map(one_line, shown or ["It sets nothing of citerec."]), sep="\n")
+    if sys.stdin.isatty() and input("Trust it? [y/N] ").strip().lower() not in ("y", "yes"): return 1
+    trust(path, content=content)
+    print(one_line(f"{path} is trusted until it changes; `citerec trust --forget` takes it back"))
+    return 0
 
 # %% ../nbs/99_cli.ipynb #c017
 class _Line(logging.Formatter):
@@ -747,6 +819,8 @@ def _hushed(verbose: bool = False) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            warnings.filterwarnings("always", module=r"citerec\.settings$")  # what is left out of a .env is said
+            warnings.showwarning = lambda message, *_: print_remark(str(message))
             yield
     finally:
         logging.disable(before)
@@ -772,6 +846,16 @@ def _leave(code: int) -> int:
         for stream in (sys.stdout, sys.stderr): stream.flush()
         os._exit(code)
     return code
+
+def _prepare(stream: str, mode: str) -> None:
+    "Let a stream take any letter; one that was closed leads nowhere, and no other file gets its number."
+    if getattr(sys, stream) is None: setattr(sys, stream, open(os.devnull, mode))  # noqa: SIM115
+    elif hasattr(getattr(sys, stream), "reconfigure"): getattr(sys, stream).reconfigure(errors="replace")
+
+def _drop_output() -> None:
+    "Forget what cannot be written."
+    try: sys.stdout.flush()
+    except OSError: os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 # %% ../nbs/99_cli.ipynb #z05s
 def _fault(error: Exception) -> str | None:
@@ -802,8 +886,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None,  # arguments; None: those of the process
          ) -> int:  # exit code: 0 done, 1 something is missing or damaged, 2 an error to correct, 130 interrupted
     "Run one command."
-    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter shows a question mark
-        if hasattr(stream, "reconfigure"): stream.reconfigure(errors="replace")
+    for stream, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")): _prepare(stream, mode)
+    if argv is None: os.environ.setdefault("PYTHONSAFEPATH", "1")  # no process of ours imports from this folder
     try: args = _arguments(argv)
     except SystemExit as e: return int(e.code or 0)
     try:
@@ -814,12 +898,13 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
         _say("interrupted. The same command continues." if _continues(args) else "interrupted.")
         return 130
     except BrokenPipeError:  # the reader of our output has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except Exception as e:
         line = _fault(e)
         if line is None: raise
         _say(line)
+        _drop_output()
         return 2
 
 # %% ../nbs/99_cli.ipynb #c018
