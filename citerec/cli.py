@@ -785,7 +785,8 @@ def _trust(args: argparse.Namespace) -> int:
         print(one_line(f"{path} {'is no longer' if distrust(path) else 'was not'} trusted"))
         return 0
     content = read_plain(path, MOST) if path.name == DOT_ENV else None
-    if path.name == DOT_ENV and content is None: raise InputError(f"There is no {path}.", "Name a file or a folder.")
+    if content is None and (path.name == DOT_ENV or not path.exists()):
+        raise InputError(f"There is no {path}.", "Name a file or a folder that exists.")
     shown = [f"{path}: all of its content"] if content is None else _shown_lines(content)
     print(*map(one_line, shown or ["It sets nothing of citerec."]), sep="\n")
     if sys.stdin.isatty() and input("Trust it? [y/N] ").strip().lower() not in ("y", "yes"): return 1
