@@ -81,7 +81,7 @@ def place(tmp_path, monkeypatch):
     plant(folder, ran)
     for name in ("XDG_DATA_HOME", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / "home" / name))
-    for name in ("PYTHONPATH", "OPENAI_API_KEY"):
+    for name in ("PYTHONPATH", "OPENAI_API_KEY", "HTTPS_PROXY", "LITELLM_MODE"):
         monkeypatch.delenv(name, raising=False)
     share = Path(jupyter_client.__file__).parents[4] / "share/jupyter"  # of an environment below this one, too
     monkeypatch.setenv("JUPYTER_PATH", f"{share}{os.pathsep}")  # an empty place is the current folder
@@ -192,4 +192,18 @@ def test_mcp(place):
     )
     assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "citerec"
     assert "CITEREC_CORPUS and OPENAI_API_KEY" in done.stderr
+    assert os.listdir(ran) == []
+
+
+def test_libraries(place):
+    """No library that citerec loads puts the folder's .env into the environment, where keys and proxies would act."""
+    folder, ran = place
+    code = (
+        "import os; from citerec.agents.picker import load_dspy; load_dspy()\n"
+        "import citerec.pipeline, litellm; print(os.environ.get('OPENAI_API_KEY'), os.environ.get('HTTPS_PROXY'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=folder, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.stdout.split() == ["None", "None"], done.stderr
     assert os.listdir(ran) == []
