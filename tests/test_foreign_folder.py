@@ -139,6 +139,8 @@ def test_app(place):
         address, token = found[1], found[2]
         assert token != "planted"
         headers = {"Authorization": f"token {token}"}
+        shown = json.loads(get(f"{address}/api/contents/citerec.ipynb", headers=headers))
+        assert not shown["content"]["cells"][0]["metadata"]["trusted"]  # JupyterLab runs no script of its outputs
         asked = {"path": "citerec.ipynb", "type": "notebook", "name": "", "kernel": {"name": "python3"}}
         session = json.loads(get(f"{address}/api/sessions", headers=headers, data=json.dumps(asked).encode()))
         kernel = session["kernel"]["id"]
