@@ -1,5 +1,6 @@
 """A folder that somebody else made gives citerec no code: nothing planted in it runs, whatever is started there."""
 
+import importlib.util
 import json
 import os
 import re
@@ -83,8 +84,10 @@ def place(tmp_path, monkeypatch):
         monkeypatch.setenv(name, str(tmp_path / "home" / name))
     for name in ("PYTHONPATH", "OPENAI_API_KEY", "HTTPS_PROXY", "LITELLM_MODE"):
         monkeypatch.delenv(name, raising=False)
-    share = Path(jupyter_client.__file__).parents[4] / "share/jupyter"  # of an environment below this one, too
-    monkeypatch.setenv("JUPYTER_PATH", f"{share}{os.pathsep}")  # an empty place is the current folder
+    prefix = Path(jupyter_client.__file__).parents[4]  # of an environment below this one, too
+    share = f"{prefix / 'share/jupyter'}{os.pathsep}"  # an empty place is the current folder
+    monkeypatch.setenv("JUPYTER_PATH", share)
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(prefix / "etc/jupyter"))  # names the extensions, Voilà's among them
     return folder, ran
 
 
@@ -138,6 +141,8 @@ def test_app(place):
     with started(folder, "app", "--no-browser", "--allow-root", f"--ServerApp.port={port}", says=says) as found:
         address, token = found[1], found[2]
         assert token != "planted"
+        loaded = "voila.server_extension | extension was successfully loaded" in (folder.parent / "log").read_text()
+        assert loaded or not importlib.util.find_spec("voila")
         headers = {"Authorization": f"token {token}"}
         shown = json.loads(get(f"{address}/api/contents/citerec.ipynb", headers=headers))
         assert not shown["content"]["cells"][0]["metadata"]["trusted"]  # JupyterLab runs no script of its outputs
@@ -163,6 +168,7 @@ def test_app(place):
 
 def test_page(place):
     """`citerec app --page` shows citerec's own page, with Voilà's own template and its own token."""
+    pytest.importorskip("voila")
     folder, ran = place
     with started(
         folder, "app", "--page", "--no-browser", f"--port={free_port()}", says=r"(http://127\S+)\?token=(\w{48})"
@@ -199,6 +205,7 @@ def test_mcp(place):
 
 def test_libraries(place):
     """No library that citerec loads puts the folder's .env into the environment, where keys and proxies would act."""
+    pytest.importorskip("dspy")
     folder, ran = place
     code = (
         "import os; from citerec.agents.picker import load_dspy; load_dspy()\n"
