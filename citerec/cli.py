@@ -485,7 +485,12 @@ def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "d
 def _save_plot(compared: "Experiment", path: Path) -> None:
     "Draw a comparison into a file; raises `InputError` for a kind of file that cannot be drawn."
     from citerec.errors import InputError
-    try: compared.plot().savefig(path)
+    os.environ["MPLBACKEND"] = "agg"  # nearer than a matplotlibrc of this folder; it could name modules and TeX code
+    import matplotlib
+    try:
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            compared.plot().savefig(path)
     except (OSError, ValueError) as e:
         raise InputError(f"{path} cannot be drawn ({e}).",
                          "Name a .png, .svg or .pdf in a folder that exists.") from None

@@ -65,7 +65,7 @@ def plant(folder: Path, ran: Path) -> None:
     server = folder / "node_modules/pyright/langserver.index.js"
     server.parent.mkdir(parents=True)
     server.write_text(f"require('fs').writeFileSync('{ran}/node', '')")
-    (folder / "matplotlibrc").write_text("backend: module://planted\n")
+    (folder / "matplotlibrc").write_text("backend: module://planted\ntext.usetex: True\ntext.latex.preamble: planted\n")
     (folder / ".env").write_text("CITEREC_CORPUS=corpus\nOPENAI_API_KEY=sk-planted\nLITELLM_MODE=DEV\nHTTPS_PROXY=x\n")
     cell = {"cell_type": "code", "id": "a", "metadata": {"trusted": True}, "execution_count": None, "outputs": []}
     cell["source"] = trace("citerec.ipynb")
@@ -215,4 +215,19 @@ def test_libraries(place):
         [sys.executable, "-P", "-c", code], cwd=folder, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.stdout.split() == ["None", "None"], done.stderr
+    assert os.listdir(ran) == []
+
+
+def test_plot(place):
+    """A plot of `citerec evaluate` is drawn without the module and the TeX code that a matplotlibrc names."""
+    folder, ran = place
+    code = (
+        "from types import SimpleNamespace as N; from pathlib import Path; from citerec.cli import _save_plot\n"
+        "def plot():\n"
+        "    import matplotlib.pyplot as p; figure, axes = p.subplots(); axes.set_title('t')\n"
+        "    assert not axes.title.get_usetex(); return figure\n"
+        "_save_plot(N(plot=plot), Path('drawn.png'))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=folder, capture_output=True, text=True)
+    assert (folder / "drawn.png").exists(), done.stderr
     assert os.listdir(ran) == []
