@@ -777,25 +777,36 @@ def _shown_lines(content: bytes) -> list[str]:
     harmless = {name for field, (name, _) in lines.items() if field in HARMLESS}
     return [f"{name}={value}{'  (needs no trust)' if name in harmless else ''}" for name, value in shown.items()]
 
-def _trust(args: argparse.Namespace) -> int:
-    "Say what a file or folder holds, and trust it; or take the trust back."
+_ACTING = ("manifest.json", "ranker/ranker.json", "encoder/encoder.json", "prompts/*.txt",
+           "prompts/learned/[0-9]*.json")  # patterns of files in the folder of a corpus
+
+def _acting(path: Path) -> list[Path]:
+    "The files at a path that act where they are trusted. Raises `InputError` if there is none."
     from citerec.errors import InputError
+    from citerec.settings import DOT_ENV
+    if (path / "manifest.json").exists():
+        return [file for pattern in _ACTING for file in sorted(path.glob(pattern)) if not file.is_symlink()]
+    path = path / DOT_ENV if path.is_dir() else path
+    if not path.is_file(): raise InputError(f"There is no {path}.", "Name a file, a corpus, or a folder with a .env.")
+    return [path]
+
+def _trust(args: argparse.Namespace) -> int:
+    "Say what a file or a corpus holds that acts, and trust it; or take the trust back."
     from citerec.llm.quoting import one_line
     from citerec.settings import DOT_ENV, MOST
     from citerec.trust import distrust, read_plain, trust
-    path = Path(args.path).expanduser()
-    if path.is_dir() and not (path / "manifest.json").exists(): path = path / DOT_ENV
-    path = path.absolute()
+    path = Path(args.path).expanduser().absolute()
     if args.forget:
+        if path.is_dir() and not (path / "manifest.json").exists(): path = path / DOT_ENV
         print(one_line(f"{path} {'is no longer' if distrust(path) else 'was not'} trusted"))
         return 0
-    content = read_plain(path, MOST) if path.name == DOT_ENV else None
-    if content is None and (path.name == DOT_ENV or not path.exists()):
-        raise InputError(f"There is no {path}.", "Name a file or a folder that exists.")
-    shown = [f"{path}: all of its content"] if content is None else _shown_lines(content)
-    print(*map(one_line, shown or ["It sets nothing of citerec."]), sep="\n")
+    files = _acting(path)
+    contents = [read_plain(file, MOST if file.name == DOT_ENV else _LARGEST) for file in files]
+    shown = (_shown_lines(contents[0] or b"") or ["It sets nothing of citerec."] if files[0].name == DOT_ENV
+             else [f"{file}  {len(content or b''):,} bytes" for file, content in zip(files, contents, strict=True)])
+    print(*map(one_line, shown), sep="\n")
     if sys.stdin.isatty() and input("Trust it? [y/N] ").strip().lower() not in ("y", "yes"): return 1
-    trust(path, content=content)
+    for file, content in zip(files, contents, strict=True): trust(file, content=content)
     print(one_line(f"{path} is trusted until it changes; `citerec trust --forget` takes it back"))
     return 0
 

@@ -113,8 +113,9 @@ def is_trusted(path: str | Path,  # a file or a folder
 def distrust(path: str | Path,  # a file or a folder; it may be gone
              home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
              ) -> bool:  # whether something there was trusted
-    "Take back all trust in what lies, or lay, at a path."
-    kept = user_folder(home) / _TRUSTED
-    marks = [mark for mark in kept.glob("*") if mark.read_bytes() == _place(path)] if kept.is_dir() else []
+    "Take back all trust in what lies, or lay, at a path and below it."
+    kept, place = user_folder(home) / _TRUSTED, _place(path).removesuffix(b"\n")
+    starts = (place + b"\n", place + os.fsencode(os.sep))
+    marks = [mark for mark in kept.glob("*") if mark.read_bytes().startswith(starts)] if kept.is_dir() else []
     for mark in marks: mark.unlink()
     return bool(marks)
