@@ -14,6 +14,7 @@ import secrets
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -113,6 +114,7 @@ def _app_of(args: argparse.Namespace, token: str | None) -> Any:
     tqdm.set_lock(threading.RLock())  # else a semaphore of the system is left behind when the process is ended
     logs = _faults_logged()
     logs.__enter__()  # for as long as the process lives
+    warnings.simplefilter("ignore")  # what is left out of a .env was said before
     try: return make_app(*_opened(args), token=token)
     except Exception as e:  # another process would fail in the same way
         logging.getLogger("citerec.service").error("%s", e)
