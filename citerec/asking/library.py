@@ -329,7 +329,7 @@ def _pdfs(paths: str | Path | Iterable[str | Path]) -> list[Path]:
     return list(dict.fromkeys(out))
 
 # %% ../../nbs/65_library.ipynb #c036b
-_STEP = 512  # passages between two looks whether the work was stopped: a paper has a hundred
+_STEP = 128  # passages between two looks whether the work was stopped: a paper has a hundred
 
 class _Adding(_Asked):
     "Adds PDFs."
@@ -357,7 +357,8 @@ class _Adding(_Asked):
             if reader.stopped: raise InputError(f"{path.name} was not added: the work was stopped.", "Add it again.")
             texts = [p.text for p in passages[start : start + _STEP]]
             vectors.append(self.embedder.embed(texts, progress))
-        outcome = "added" if self.file.add(paper, passages, np.concatenate(vectors), self.embedder.sha256) else "known"
+        added = self.file.add(paper, passages, np.concatenate(vectors), self.embedder.sha256)
+        outcome = "added" if added else "known"
         return AddedFile(path, outcome, self.file.papers(sha256)[0])
 
     def add(self,

@@ -7,7 +7,6 @@ __all__ = ['PdfLimits', 'main', 'check_file', 'PdfReader', 'read_pdf']
 
 # %% ../../nbs/28a_apart.ipynb #c003
 import ctypes
-import gc
 import json
 import math
 import os
@@ -40,7 +39,6 @@ class PdfLimits:
 # %% ../../nbs/28a_apart.ipynb #c008
 def _give_up(limits: PdfLimits, parent: int) -> None:
     "Give up what reading a PDF does not need, as far as the system can do that."
-    gc.disable()  # a fifth of the time; the process is short-lived
     if sys.platform == "win32": return
     import resource
     most = (("RLIMIT_AS", limits.memory), ("RLIMIT_FSIZE", 0), ("RLIMIT_CORE", 0), ("RLIMIT_NPROC", 0))
@@ -86,16 +84,15 @@ def main() -> None:
             _limit_time(limits.seconds)
             print(json.dumps(_answer(Path(json.loads(line)), limits), ensure_ascii=False), file=out, flush=True)
 
-if __name__ == "__main__" and __spec__ is not None: main()  # python -m citerec.sources.apart
-
 # %% ../../nbs/28a_apart.ipynb #c011
 _KEPT = ("PATH", "HOME", "SYSTEMROOT", "TEMP", "TMPDIR", "LANG", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+_CODE = "import gc; gc.disable(); from citerec.sources.apart import main; main()"  # a tenth faster so
 _ONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # each thread takes memory at the start
 
 def _start(limits: PdfLimits, behind: bool) -> subprocess.Popen[bytes]:
     "A process that waits for paths."
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(("PYTHON", "LC_"))}
-    started = subprocess.Popen([sys.executable, "-P", "-m", "citerec.sources.apart"], env=kept | _ONE,
+    started = subprocess.Popen([sys.executable, "-P", "-c", _CODE], env=kept | _ONE,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert started.stdin
     started.stdin.write(json.dumps([asdict(limits), behind, os.getpid()]).encode() + b"\n")
@@ -140,6 +137,10 @@ class PdfReader:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()  # of the one that reads
 
+    def start(self) -> None:
+        "Start the process, which is ready in a third of a second."
+        if self._process is None: self._process = _start(self.limits, self.behind)
+
     def read(self,
              path: str | Path,  # of a PDF file
              ) -> PdfPaper:
@@ -154,7 +155,8 @@ class PdfReader:
     def _line(self, path: Path) -> bytes:
         "The answer of the process; raises `InputError` if it ends without one."
         if self.stopped: raise InputError(f"{path} was not read: the work was stopped.", "Add it again.")
-        if self._process is None: self._process = _start(self.limits, self.behind)
+        self.start()
+        assert self._process
         process, late, line = self._process, threading.Event(), b""
         def end() -> None:
             late.set()
@@ -181,7 +183,7 @@ class PdfReader:
         if code == -signal.SIGABRT: return InputError(*_too_much(path, self.limits))  # as PDFium ends without memory
         if code < 0: return InputError(f"{path} is damaged: it ends the program that reads it ({-code}).", _OTHER)
         return CiterecError(f"The process that reads PDFs ended early ({code}).",
-                            "See whether `python -P -m citerec.sources.apart` starts.")
+                            "See whether `python -P -c 'import citerec.sources.apart'` works.")
 
     def stop(self) -> None:
         "End the work, which may be in another thread; whatever is to be read then is refused."
