@@ -762,7 +762,7 @@ def _repair(corpus: Corpus, progress: bool, deep: bool, ready: Path | None = Non
     faults = _faults(corpus, deep)
     if "corpus.db" in faults: raise CorpusError(f"{corpus.store.path} {faults['corpus.db']}.", REBUILD)
     units = {unit_of(name) for name in faults}
-    if not corpus.made_here: units.add("qdrant")  # from now on this user has made all of it
+    if units - {RANKER} and not corpus.made_here: units.add("qdrant")  # from now on this user has made all of it
     kept = dict(corpus.checksums) or _sums_of_old(corpus, units)
     for unit in sorted(units): remove((corpus.folder if unit == RANKER else corpus.files) / unit)
     if "report.txt" in units: kept.pop("report.txt", None)

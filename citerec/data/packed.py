@@ -226,7 +226,7 @@ def matrix_in(arrays: Mapping[str, np.ndarray],  # of `map_arrays`, from a file 
     said = arrays.get("size" if ours else "shape", np.array([], dtype=int))
     if rows is None: rows = len(parts["indptr"]) - 1
     if columns is None: columns = int(said[1])
-    if said.size and said.tolist() != [rows, columns]: raise ValueError(f"shape {said.tolist()}")
+    if said.size and said.tolist() != [rows, columns]: raise ValueError(f"shape {*said.tolist(),}")
     return checked_csr(parts, (rows, columns), high=high)
 
 # %% ../../nbs/29a_packed.ipynb #p021

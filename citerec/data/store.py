@@ -460,7 +460,7 @@ class _Columns(_KeptColumns):
             else: numbers = np.array([min(n or 0, _MOST) for (n,) in rows], dtype=np.int32)
             return checked_array(numbers, "i", (self._papers,), None if name == "years" else 0)
 
-    @made_once
+    @property
     def _papers(self) -> int:
         "How many papers there are; their rows are numbered from 0 on."
         first, last = self._rows("SELECT min(row), max(row) FROM papers")[0]
