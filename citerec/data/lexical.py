@@ -139,7 +139,8 @@ _PARTS = ("data", "indices", "indptr")  # arrays of an index: columns of words, 
 
 def _numbers_of(words: Any, low: int, high: int) -> dict[str, int]:
     "Words with a number each, checked."
-    if not isinstance(words, dict) or not all(type(n) is int and low <= n <= high for n in words.values()):
+    if not isinstance(words, dict) or not {*map(type, numbers := words.values())} <= {int} \
+            or words and not low <= min(numbers) <= max(numbers) <= high:
         raise ValueError("its words have no proper numbers")
     return words
 

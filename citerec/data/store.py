@@ -13,7 +13,10 @@ import threading
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
+from sys import getsizeof
 from typing import Any, Self
 
 import numpy as np
@@ -126,7 +129,7 @@ def _open_for_writing(path: Path) -> sqlite3.Connection:
 
 # %% ../../nbs/30_store.ipynb #c006i3
 _MOST_BYTES = 1 << 40  # of a database
-_MOST_VALUE = 1 << 28  # bytes of one value; the longest are the columns of a large corpus
+_MOST_VALUE, _MOST_KEPT = 1 << 24, 1 << 29  # bytes of one value, and of a column of a large corpus, kept as one value
 _TICK = 1_000_000  # steps of SQLite between two looks at how many they were
 _FREE_TICKS, _TICKS_A_MB = 50, 4  # that a query may take: some, and more in a longer file; measured: at most 1 a MB
 _OURS = re.compile(r"CREATE (?:TABLE|INDEX) (\w+)([^;]*)")  # tables and indexes in a script
@@ -167,7 +170,8 @@ def _open_for_reading(path: Path, whole: bool = False) -> sqlite3.Connection:
     except sqlite3.OperationalError: return connect("mode=ro&immutable=1")
 
 # %% ../../nbs/30_store.ipynb #c006n
-_FETCHED = 8  # rows at a time: what they hold is looked at before there is more of it
+_FETCHED = 64  # rows at a time: what they hold is looked at before there is more of it
+_IN_MEMORY = 16  # times the size of the file that an answer may take; a number takes 28 bytes
 _TEXT, _NUMBER = (str,), (int, type(None))  # types of columns
 _BOUND = 500  # values bound in one statement; the limit of older versions of SQLite is 999
 
@@ -219,15 +223,15 @@ class _Database:
         "All rows, unless their values together are longer than the file by far."
         rows, size = list[tuple](), 0
         while part := cursor.fetchmany(_FETCHED):
-            size += sum(len(value) for row in part for value in row if type(value) is str or type(value) is bytes)
-            if size > 2 * self._size: raise sqlite3.DatabaseError("its values are longer than the file")
+            size += sum(map(getsizeof, chain.from_iterable(part)))
+            if size > _IN_MEMORY * self._size: raise sqlite3.DatabaseError("its values are longer than the file")
             rows += part
         return rows
 
     def _typed(self, rows: list[tuple], *kinds: tuple[type, ...]) -> list[tuple]:
         "Rows, unless a value is of another type than those of its column."
-        for column, kind in zip(zip(*rows, strict=True), kinds, strict=False):  # no rows: no columns
-            if {*map(type, column)} <= {*kind}: continue
+        for place, kind in enumerate(kinds):
+            if {*map(type, map(itemgetter(place), rows))} <= {*kind}: continue
             raise CorpusError(f"{self.path} has a value of a wrong type.", REBUILD)
         return rows
 
@@ -361,11 +365,20 @@ _AUTHORS = "SELECT paper_id, authors FROM papers WHERE paper_id IN ({})"
 _AUTHORS_AT = "SELECT row, authors FROM papers WHERE row IN ({})"
 _BRIEF = "SELECT paper_id, title, abstract, year, citation_count, concepts FROM papers WHERE paper_id IN ({})"
 
+_JOINED = 1000  # lists that are read at a time
+
 class _Papers(_Batches):
     "Records by id."
     def _lists(self, rows: Iterable[tuple[Any, str]]) -> list[tuple[Any, list]]:
         "Pairs whose second part is a list that is kept as JSON."
-        with reading(f"{self.path}", REBUILD): return [(first, _texts_in(kept)) for first, kept in rows]
+        rows, lists = [*rows], list[list]()
+        with reading(f"{self.path}", REBUILD):
+            for start in range(0, len(rows), _JOINED):  # a few long texts are read sooner than many short ones
+                part = json.loads(f"[{','.join(kept for _, kept in rows[start : start + _JOINED])}]")
+                if not {*map(type, part)} <= {list} or not {*map(type, chain.from_iterable(part))} <= {str}:
+                    raise ValueError("no list of texts")
+                lists += part
+            return [(first, texts) for (first, _), texts in zip(rows, lists, strict=True)]
 
     def _more(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         "The rare values of each paper, by field."
@@ -444,7 +457,10 @@ class _KeptColumns(_Papers):
     def _kept_column(self, name: str) -> bytes | None:
         "The bytes of a column; None in a database that keeps none."
         if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'columns'"): return None
-        rows = self._rows("SELECT value FROM columns WHERE name = ?", (name,))
+        with self._lock:
+            before = self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(self._size or _MOST_KEPT, _MOST_KEPT))
+            try: rows = self._rows("SELECT value FROM columns WHERE name = ?", (name,))
+            finally: self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, before)
         return self._typed(rows, (bytes,))[0][0] if rows else None
 
 # %% ../../nbs/30_store.ipynb #c007m
