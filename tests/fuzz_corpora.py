@@ -432,7 +432,8 @@ def schema(folder: Path, rng: random.Random) -> str:
     elif way == 7:
         db.execute("PRAGMA writable_schema=ON")
         db.execute(
-            "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'papers') WHERE name = ?",
+            "UPDATE sqlite_master SET rootpage = "
+            "(SELECT rootpage FROM sqlite_master WHERE name = 'papers') WHERE name = ?",
             (table,),
         )
     else:

@@ -73,7 +73,7 @@ def _texts_in(kept: str) -> list[str]:
 def _to_paper(columns: Sequence, cited: Iterable[str], text_kind: TextKind, zero_is_unknown: bool,
               sparse: Mapping[str, Any] | None = None) -> Paper:
     "The paper in a database row; `cited` are the targets of its edges, `sparse` its values in other tables."
-    values = {c: _texts_in(v) if c in _LISTS else v for c, v in zip(_COLUMNS, columns, strict=True)}
+    values: dict[str, Any] = {c: _texts_in(v) if c in _LISTS else v for c, v in zip(_COLUMNS, columns, strict=True)}
     if zero_is_unknown and not values["cited_by_count"]: values["citation_count"] = values["citation_count"] or None
     refs = dict.fromkeys([*values.pop("refs"), *cited])
     return Paper(**values, **(sparse or {}), references=tuple(refs), text_kind=text_kind)
@@ -573,7 +573,8 @@ class _Links(_Papers):
         names, chosen = list(CitationContext.model_fields), list(ids or ())
         where = "" if ids is None else f" WHERE context_id IN ({','.join('?' * len(chosen))})"
         rows = self._rows(f"SELECT {','.join(names)} FROM citation_contexts{where} ORDER BY context_id", chosen)
-        with reading(f"{self.path}", REBUILD): return [CitationContext(**dict(zip(names, c, strict=True))) for c in rows]
+        with reading(f"{self.path}", REBUILD):
+            return [CitationContext(**dict(zip(names, c, strict=True))) for c in rows]
 
     def has_contexts(self) -> bool:
         "Whether there are citing contexts."
