@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -64,6 +65,7 @@ def execute(path: Path, only: list[str]) -> str:
     for cell in notebook.cells:
         if cell.cell_type == "code" and skipped(cell): cell.source = ""
     os.environ["IN_TEST"] = "1"
+    os.environ.setdefault("XDG_DATA_HOME", tempfile.mkdtemp(prefix="citerec-data-"))  # not the user's own data
     resources = {"metadata": {"path": str(path.parent)}}
     try: NotebookClient(notebook, timeout=None if only else 600, kernel_name="python3", resources=resources).execute()
     except CellExecutionError as e: return f"{path.name}: {str(e).strip().splitlines()[-1]}"

@@ -454,10 +454,13 @@ def _check(args: argparse.Namespace) -> int:
     from citerec.data.corpus import check_corpus, repair_corpus
     from citerec.data.sample import open_corpus
     from citerec.llm.quoting import one_line
+    from citerec.trust import is_trusted
     with open_corpus(args.folder or "sample") as corpus: folder = corpus.folder
     faults = repair_corpus(folder, progress=is_watched(args)) if args.repair else check_corpus(folder)
     print(*map(one_line, faults), sep="\n", end="\n" if faults else "")
-    if args.repair or not faults: print(f"{folder} is whole")
+    if args.repair or not faults:
+        known = is_trusted(folder / "manifest.json")
+        print(f"{folder} is whole{'' if known else ': it is as its maker left it; who that was, no checksum can say'}")
     else: print(f"Run `citerec check {folder} --repair` to make this again.")
     return 1 if faults and not args.repair else 0
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ NOTEBOOKS = sorted(Path(path) for path in nbglob(CONFIG.nbs_path))
 TIME_LIMIT = 900  # seconds after which a process counts as hung
 for name in ("OPENAI_API_KEY", "CITEREC_OPENAI_API_KEY", "CITEREC_LLM_API_KEY"):
     os.environ.pop(name, None)  # no test spends money
+os.environ.setdefault("XDG_DATA_HOME", tempfile.mkdtemp(prefix="citerec-data-"))  # nor writes to the user's own data
 
 
 def run(*command, cwd=ROOT, **env) -> subprocess.CompletedProcess:

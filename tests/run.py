@@ -17,6 +17,7 @@ CORES = os.cpu_count() or 1
 WORKERS = min(4, CORES)  # each loads torch: 1 GB
 KEYS = ("OPENAI_API_KEY", "CITEREC_OPENAI_API_KEY", "CITEREC_LLM_API_KEY")  # left out: no test spends money
 ENV = {name: value for name, value in os.environ.items() if name not in KEYS}
+ENV |= {"XDG_DATA_HOME": tempfile.mkdtemp(prefix="citerec-data-")}  # no test writes to the user's own data
 ENV |= {"OMP_NUM_THREADS": str(max(1, CORES // WORKERS)), "PYTHONUNBUFFERED": "1"}
 
 

@@ -31,12 +31,13 @@ from .embedding import PART, Embedder, read_vectors, ready_vectors, write_vector
 from .given import GivenNames
 from .graph import Graph
 from .lexical import LexicalIndex, TitleIndex
+from .models import made_here
 from .passages import ChunkIndex, cut_all
 from .qdrant import EmbeddedIndex
 from .store import SCHEMA_VERSION, Store, is_database, is_sound
 from .vectors import PaperColumns
 from ..errors import CorpusError, InputError
-from ..files import Checksums, altered, checksums, clear_parts, reading, remove, write_atomically
+from ..files import Checksums, altered, checksums, clear_parts, read_json, reading, remove, write_atomically
 from ..schema import CitationEdge
 from ..sources.records import of_kind
 from ..sources.source import Source
@@ -290,6 +291,7 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     plain = json.loads(json.dumps(manifest))  # as it is read again
     content = json.dumps(plain | {"seal": seal(plain)}, indent=1).encode()
     write_atomically(folder / "manifest.json", lambda f: f.write(content))
+    made_here(folder / "manifest.json")
 
 # %% ../../nbs/40_building.ipynb #m002
 def _is_manifest(loaded: Any) -> bool:
@@ -307,7 +309,7 @@ def _holds_pages(folder: Path) -> bool:
 def _is_ours(folder: Path) -> bool:
     "Whether a folder has a corpus, or the beginning of one."
     if any(is_database(path) for path in (folder / "corpus.db", *folder.glob("update-*/corpus.db"))): return True
-    try: return _is_manifest(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+    try: return _is_manifest(read_json(folder / "manifest.json"))
     except (OSError, ValueError, RecursionError): return _holds_pages(folder)
 
 # %% ../../nbs/40_building.ipynb #m006
@@ -315,7 +317,7 @@ _MANIFEST = "Run the same `citerec build` again: it makes the corpus whole."
 
 def _load_manifest(folder: Path) -> Any:
     "The content of manifest.json, unchecked; raises `CorpusError` if it is missing or cannot be read."
-    try: return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    try: return read_json(folder / "manifest.json")
     except FileNotFoundError:
         if _is_ours(folder):
             raise CorpusError(f"The corpus in {folder} is unfinished.",
@@ -339,7 +341,7 @@ _COUNTED = ("papers", "edges", "contexts", "abstracts", "edges_outside")  # entr
 def _has_all(manifest: Mapping[str, Any]) -> bool:
     "Whether a manifest has every entry that this version needs, each of the right type."
     if not all(isinstance(manifest.get(name), kind) for name, kind in _NEEDED.items()): return False
-    if not all(isinstance(manifest["counts"].get(name), int) for name in _COUNTED): return False
+    if not all(type(n := manifest["counts"].get(name)) is int and n >= 0 for name in _COUNTED): return False
     if not isinstance(kept := manifest.get("checksums", {}), dict): return False
     return all(isinstance(sums, list) and list(map(type, sums)) == [int, int, str] for sums in kept.values())
 

@@ -7,7 +7,6 @@ __all__ = ['SOURCES', 'CHOICES', 'Chosen', 'SourceMaker', 'listed', 'year_range'
            'update', 'CorpusAtHand', 'corpora_at_hand']
 
 # %% ../../nbs/42_catalogue.ipynb #c003
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -260,7 +259,8 @@ def _has_all_types(manifest: Any) -> bool:
 
 def _older(folder: Path) -> bool:
     "Whether a folder has such a corpus; a damaged one counts as well, because the same command repairs it."
-    try: return _has_all_types(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+    from citerec.files import read_json
+    try: return _has_all_types(read_json(folder / "manifest.json"))
     except (OSError, ValueError, AttributeError, TypeError): return False
 
 # %% ../../nbs/42_catalogue.ipynb #e020

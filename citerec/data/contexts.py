@@ -16,9 +16,9 @@ from scipy import sparse
 from .embedding import ByteVectors, Embedder, read_vectors, write_vectors
 from .lexical import LexicalIndex
 from .names import NameIndex
-from .packed import LARGE, PackedTexts, map_arrays, pack_texts, write_arrays
+from .packed import LARGE, PackedTexts, checked_array, map_arrays, pack_texts, write_arrays
 from ..errors import CorpusError
-from ..files import REPAIR, made_once
+from ..files import REPAIR, made_once, reading
 from ..text import MARKER, beside_marker, names_beside_marker
 
 # %% ../../nbs/39_contexts.ipynb #c004a
@@ -55,6 +55,15 @@ def _build_words(folder: Path, texts: Sequence[str]) -> None:
 _PLACES = "places.npz"  # file of `_write_places`
 
 def _packed(texts: Iterable[str]) -> np.ndarray: return np.frombuffer(pack_texts(texts), dtype=np.uint8)
+
+def _read_places(path: Path, papers: int) -> tuple[dict[str, np.ndarray], PackedTexts, PackedTexts]:
+    "What `_write_places` wrote, checked; the ids of the sentences, and the documents that they are from."
+    places = map_arrays(path)
+    ids, documents = (PackedTexts(checked_array(places[name], "u", (None,)).tobytes()) for name in ("ids", "documents"))
+    for name, most in (("same", len(ids)), ("citing", len(documents)), ("cited", papers)):
+        checked_array(places[name], "i", (len(ids),), 0, most - 1)
+    if not len(ids) or (np.diff(places["cited"]) < 0).any(): raise ValueError("its sentences are in no order")
+    return places, ids, documents
 
 def _write_places(folder: Path, contexts: Sequence[tuple[str, str, int, str]], same: Sequence[int]) -> None:
     "Write which sentence each one equals, which paper it cites, and which document it is from."
@@ -167,16 +176,19 @@ class ContextIndex(_Names):
     @classmethod
     def open_kept(cls,
                   folder: Path,
+                  papers: int,  # how many papers the corpus has
                   ) -> "ContextIndex | None":  # None: the index does not say what its sentences are
         "Read the index of many sentences without reading these."
         if not (folder / _PLACES).exists(): return None
-        places = map_arrays(folder / _PLACES)
+        with reading(f"{folder / _PLACES}"): places, ids, documents = _read_places(folder / _PLACES, papers)
         lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
-        same, documents = places["same"], PackedTexts(places["documents"].tobytes())
+        called, same = NameIndex(folder / _CALLED), places["same"]
+        if {lexical.size, beside.size, names.size, called.size} != {len(same)}:
+            raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
         vectors = ByteVectors.open(folder / "vectors", int(same.max()) + 1, same)
         if vectors is None: return None  # many sentences, few of which are different
-        return cls(vectors, lexical, beside, names, NameIndex(folder / _CALLED), places["citing"], places["cited"],
-                   np.ones(len(same), dtype=bool), PackedTexts(places["ids"].tobytes()), documents)
+        return cls(vectors, lexical, beside, names, called, places["citing"], places["cited"],
+                   np.ones(len(same), dtype=bool), ids, documents)
 
     def without(self,
                 document_ids: Iterable[str],

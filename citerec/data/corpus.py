@@ -10,7 +10,6 @@ import contextlib
 import copy
 import hashlib
 import html
-import json
 import logging
 import os
 import sys
@@ -63,13 +62,25 @@ from .qdrant_server import Layout, ServerIndex
 from .store import REBUILD, RowsById, Store, changed_papers
 from .vectors import ExactIndex, LabelColumns, PaperColumns, VectorIndex, cosines, top_k
 from ..errors import CiterecError, CorpusError
-from ..files import REPAIR, Checksums, altered, checksums, made_once, reading, remove, sha256_of
+from citerec.files import (
+    REPAIR,
+    Checksums,
+    altered,
+    checksums,
+    made_once,
+    read_json,
+    reading,
+    remove,
+    sha256_of,
+    strange_entries,
+)
 from ..identity import title_key
 from ..schema import CitationContext, Paper, SearchFilter
 from ..settings import Settings, load_settings
 from ..sources.merging import MergedSource
 from ..sources.records import clean_paper
 from ..sources.source import Source
+from ..trust import is_trusted
 
 # %% ../../nbs/41_corpus.ipynb #c008a
 _T = TypeVar("_T")
@@ -125,7 +136,8 @@ class _Files:
         self.checksums: Checksums = {name: tuple(one) for name, one in sums.items()}  # of all files
         self.repaired: list[str] = []  # what the build that opened it found damaged and made again, in sentences
         self.users: WeakSet[_Files] = WeakSet()  # objects that share the parts loaded here
-        with self._loading("corpus.db"): self.store = Store(self.files / "corpus.db")
+        if self.files.is_symlink() and self.files != folder: raise CorpusError(f"{self.files} is a link.", REBUILD)
+        with self._loading("corpus.db"): self.store = Store(self.files / "corpus.db", whole=True)
         if not self.checksums and len(self.store) != manifest["counts"]["papers"]:
             self.store.close()
             raise CorpusError(f"{self.store.path} does not hold the papers of this corpus.", REBUILD)
@@ -136,6 +148,8 @@ class _Files:
     def _loading(self, part: str) -> Iterator[None]:
         "Before a part is loaded, compare it with its checksums; raise `CorpusError` where it is not what was built."
         try:
+            for name, fault in strange_entries(self.files / part).items():
+                raise CorpusError(f"{self.files / part / name} {fault}.", REBUILD if part == "corpus.db" else REPAIR)
             sums = sums_of(part, self.checksums)
             few = sum(size for size, *_ in sums.values()) <= _COMPARED
             for name, fault in altered(self.files, sums, bytes_too=few).items():
@@ -239,7 +253,7 @@ class _Optional(_Indexes):
         if not self.store.has_contexts(): return None
         try:
             with self._loading("contexts"):
-                kept = ContextIndex.open_kept(self.files / "contexts")
+                kept = ContextIndex.open_kept(self.files / "contexts", len(self.ids))
                 return kept or ContextIndex.open(self.files / "contexts", self.store.contexts_by_paper())
         except CorpusError as e: self._note(f"{e.problem} The answers do not rest on citing sentences.")
         return None
@@ -360,8 +374,13 @@ def _server_index(corpus: _Columns, url: str) -> ServerIndex:
 # %% ../../nbs/41_corpus.ipynb #s002b
 _SLOWER = 100_000  # with more papers than this, the exact index takes longer than the embedded one
 
+_TRUST = "If you trust who made it, run `citerec trust` on its folder."
+
+class _Elsewhere(CorpusError):
+    "An index that a library would read in its own way was made by somebody else."
+
 def _say_held(corpus: _Columns, problem: str) -> None:
-    "Log once that another process holds the embedded index; a warning only where the exact one takes longer."
+    "Log once that the embedded index is not used; a warning only where the exact one takes longer."
     level = logging.INFO if len(corpus.ids) < _SLOWER else logging.WARNING
     if corpus.files not in _OPENED.told: log.log(level, "%s: %s %s", corpus.folder, problem, _EXACT)
     _OPENED.told.add(corpus.files)
@@ -369,6 +388,11 @@ def _say_held(corpus: _Columns, problem: str) -> None:
 # %% ../../nbs/41_corpus.ipynb #s004
 class _Nearest(_Optional):
     "The vector index in use, and what replaces it."
+    @made_once
+    def made_here(self) -> bool:
+        "Whether this user's citerec made this corpus in this place, or the user trusts who did."
+        return is_trusted(self.folder / "manifest.json")
+
     @property
     def _loader(self) -> Any:
         "The object that loads the parts: this one, or the one that it shares them with."
@@ -379,8 +403,9 @@ class _Nearest(_Optional):
         url = self.settings.qdrant_url
         try:
             if url: return _server_index(self, url)
+            if not self.made_here: raise _Elsewhere("The vector index of this corpus was made elsewhere.", _TRUST)
             with self._loading("qdrant"): return EmbeddedIndex(self.files / "qdrant", self.columns)
-        except IndexHeld as e: _say_held(self, e.problem)
+        except (IndexHeld, _Elsewhere) as e: _say_held(self, e.problem)
         except CiterecError as e: self._note(f"{e.problem} {_EXACT}")
         return ExactIndex(self.vectors, self.columns)
 
@@ -402,7 +427,8 @@ class _Nearest(_Optional):
     def answering(self) -> str:
         "Which vector index answers, and why where it is not the one that is configured."
         held = self.index.name == "exact" and not any(note.endswith(_EXACT) for note in self.notes)
-        return f"{self.index.name} (another process holds the embedded one)" if held else self.index.name
+        why = "another process holds the embedded one" if self.made_here else "the embedded one was made elsewhere"
+        return f"{self.index.name} ({why})" if held else self.index.name
 
 # %% ../../nbs/41_corpus.ipynb #s007
 class _Search(_Nearest):
@@ -593,7 +619,7 @@ def _share(folder: Path, manifest: dict[str, Any], settings: Settings) -> Corpus
         if original is None: original = _OPENED.originals[key] = Corpus(folder, manifest, settings)
         shared = copy.copy(original)
         shared.__dict__ |= {"_original": original, "folder": folder, "settings": settings, "repaired": [],
-                            "notes": [*original.notes], "store": Store(original.store.path)}
+                            "notes": [*original.notes], "store": Store(original.store.path, whole=True)}
         original.users.add(shared)
         return shared
 
@@ -677,6 +703,7 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
         check_contexts(source)
         joined = MergedSource(_Stored(old, source.retracted()), source, apart=True)
         joined.check()
+        if files.is_symlink(): raise CorpusError(f"{files} is a link.", "Remove it.")
         files.mkdir(exist_ok=True)
         manifest = build_files(joined, files, embedder, progress)
         changed = changed_papers(old.store.path, files / old.store.path.name)
@@ -689,8 +716,9 @@ def _ranker_fault(folder: Path) -> str | None:
     "What is wrong with the ranker that was fitted to a corpus; None if nothing is wrong or there is no ranker."
     place = folder / RANKER
     if not place.is_dir() or not any(place.iterdir()): return None
-    try: kept = json.loads((place / "ranker.json").read_text(encoding="utf-8"))["sha256"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError): return "cannot be read"
+    if strange_entries(place): return "holds links"
+    try: kept = read_json(place / "ranker.json")["sha256"]
+    except (OSError, ValueError, KeyError, TypeError): return "cannot be read"
     return None if any(sha256_of(trees) == kept for trees in place.glob("ranker*.txt")) else "has other bytes"
 
 # %% ../../nbs/41_corpus.ipynb #r003
@@ -710,6 +738,8 @@ def _load(corpus: _Opening, part: str) -> None:
 # %% ../../nbs/41_corpus.ipynb #r003b
 def _faults(corpus: _Opening, deep: bool) -> dict[str, str]:  # path -> what is wrong with it
     faults = altered(corpus.files, corpus.checksums, deep)
+    faults |= {part if name == "." else f"{part}/{name}": fault for part in FILES
+               for name, fault in strange_entries(corpus.files / part).items()}
     for part in () if corpus.checksums else PARTS:
         try: _load(corpus, part)
         except CorpusError: faults[part] = "is missing or cannot be read"
@@ -732,8 +762,9 @@ def _repair(corpus: Corpus, progress: bool, deep: bool, ready: Path | None = Non
     faults = _faults(corpus, deep)
     if "corpus.db" in faults: raise CorpusError(f"{corpus.store.path} {faults['corpus.db']}.", REBUILD)
     units = {unit_of(name) for name in faults}
+    if units - {RANKER} and not corpus.made_here: units.add("qdrant")  # from now on this user has made all of it
     kept = dict(corpus.checksums) or _sums_of_old(corpus, units)
-    for unit in units: remove((corpus.folder if unit == RANKER else corpus.files) / unit)
+    for unit in sorted(units): remove((corpus.folder if unit == RANKER else corpus.files) / unit)
     if "report.txt" in units: kept.pop("report.txt", None)
     if units - {RANKER}:
         wanted = ready is not None and any(unit.startswith("vectors") for unit in units)
@@ -762,7 +793,7 @@ def repair_corpus(folder: str | Path,  # of a corpus
 # %% ../../nbs/41_corpus.ipynb #r012
 def _repair_or_begin(source: Source, folder: Path, settings: Settings, progress: bool) -> list[str] | None:
     "Repair the corpus in a folder; None: there is none, or none that can be repaired, and it has to be built."
-    try: loaded = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    try: loaded = read_json(folder / "manifest.json")
     except FileNotFoundError: return None
     except PermissionError: raise
     except (OSError, ValueError, RecursionError): loaded = None

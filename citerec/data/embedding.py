@@ -24,10 +24,10 @@ from .. import _threads_spin
 from .encoder import OWN_BATCHES, BertEncoder
 from .models import MODEL_CARDS, ModelCard, check_files, find_model, weights_sha256
 from .onnx_encoder import OnnxEncoder
-from .packed import LARGE
+from .packed import LARGE, checked_array, map_array
 from .store import Store
 from ..errors import CorpusError, InputError, ModelError
-from ..files import REPAIR, made_once, reading, write_atomically
+from ..files import REPAIR, made_once, read_json, reading, write_atomically
 
 # %% ../../nbs/33_embedding.ipynb #c012
 def load_sentence_transformer(folder: Path,  # a model's folder
@@ -199,11 +199,9 @@ def _read_part(folder: Path, start: int, ids: Sequence[str]) -> np.ndarray:
     "The part that begins at row `start`; raises `CorpusError` where it is not that of these papers, or damaged."
     file, listed = _part(folder, start)
     with reading(f"{file}"):
-        if not (file.exists() and listed.exists()) or json.loads(listed.read_text(encoding="utf-8")) != list(ids):
+        if not (file.exists() and listed.exists()) or read_json(listed) != list(ids):
             raise CorpusError(f"The vectors in {folder} are not in step with the papers.", REPAIR)
-        vectors = np.load(file, allow_pickle=False).astype(np.float32, casting="same_kind")
-        if vectors.ndim != 2 or len(vectors) != len(ids):
-            raise ValueError(f"shape {vectors.shape} for {len(ids)} papers")
+        vectors = checked_array(map_array(file), "f", (len(ids), None)).astype(np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise ValueError("not all of them are finite, with a length")
@@ -259,6 +257,7 @@ def _write_codes(folder: Path, papers: int) -> None:
     write_atomically(folder / _CODES, write)
 
 # %% ../../nbs/33_embedding.ipynb #c023g4
+_UNIT = 1.01 / _STEPS  # most that a step is worth: no number of a vector of length 1 is larger than 1
 _AGAIN = 1000  # leading vectors of each query whose cosines are computed with the query as it is
 _ROWS = 8192  # vectors that are computed at a time
 
@@ -280,9 +279,9 @@ class ByteVectors:
         "Map the copy in 8 bits. Raises `CorpusError` where it is of another number of papers."
         if not ((folder / _CODES).exists() and (folder / _UNITS).exists()): return None
         with reading(f"{folder / _CODES}"):
-            codes, units = (np.load(folder / name, mmap_mode="c") for name in (_CODES, _UNITS))
-            if not len(codes) == len(units) == papers: raise ValueError(f"{len(codes)} vectors for {papers} papers")
-            return cls(codes, units, rows)
+            codes, units = (map_array(folder / name) for name in (_CODES, _UNITS))
+            if codes.dtype != np.int8: raise ValueError(f"vectors of {codes.dtype}")
+            return cls(checked_array(codes, "i", (papers, None)), checked_array(units, "f", (papers,), 0, _UNIT), rows)
 
     @property
     def shape(self) -> tuple[int, ...]: return len(self), self.codes.shape[1]

@@ -19,7 +19,7 @@ from .corpus import Corpus
 from .embedding import Embedder, read_vectors, write_vectors
 from .vectors import ExactIndex
 from ..errors import CorpusError, InputError
-from ..files import made_once, write_atomically
+from ..files import made_once, read_json, strange_entries, write_atomically
 from ..schema import SearchFilter
 
 # %% ../../nbs/41a_embeddings.ipynb #c005
@@ -65,9 +65,10 @@ def embeddings_of(corpus: Corpus,
     "The further embeddings of a corpus."
     out = []
     for path in sorted(_place(corpus).glob("*/about.json")):
-        try: one = Embedding(**json.loads(path.read_bytes()))
+        try: one = Embedding(**read_json(path))
         except (OSError, ValueError, TypeError): one = None
-        if one and one.folder == path.parent.name: out.append(one)
+        typed = one is not None and [*map(type, asdict(one).values())] == [str, str, int, int, str]
+        if one and typed and one.folder == path.parent.name and not strange_entries(path.parent): out.append(one)
         else: corpus.notes.append(f"The embedding in {path.parent} cannot be read. Delete the folder.")
     return out
 

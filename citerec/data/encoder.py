@@ -165,6 +165,8 @@ def means_and_maxima(each: Iterable[Any],  # vectors of tokens after each layer
     return torch.stack(out, 1)
 
 # %% ../../nbs/32_encoder.ipynb #c008
+_LARGEST = 65_504  # of a weight: what 16 bits hold, in which tuned layers are kept; NaN is not below it
+
 class _Loaded:
     "The weights and the tokenizer of a BERT encoder, and how batches go through it."
     def __init__(self,
@@ -179,6 +181,7 @@ class _Loaded:
         self.first_token = _pooling(json.loads((folder / "1_Pooling" / "config.json").read_text()))[0].startswith("cls")
         self.tokenizer = _tokenizer(folder)
         weights = _load_weights(folder, config["num_hidden_layers"], self.device)
+        self.shapes = {name: w.shape for name, w in weights.items()}
         self.bits = 16 if not exact and self.device == "cpu" and _has_16_bits() else 32
         if self.bits == 16: weights = _in_16_bits(weights)
         self.layers = _Layers(weights, config["num_attention_heads"], config["num_hidden_layers"], self.dim,
@@ -188,8 +191,15 @@ class _Loaded:
                     layers: Iterable[int],  # numbers of the layers that change; 0 is the first one
                     weights: dict[str, Any],  # of these layers, torch tensors under the names of a BERT model
                     ) -> Self:  # shares all other weights with this one
-        "The encoder with other weights in some of its layers."
+        "The encoder with other weights in some of its layers. Raises `ValueError` for weights that do not fit them."
+        layers = [*layers]
+        if not {*layers} <= {*range(self.layers.layers)}: raise ValueError(f"the model has no layers {layers}")
+        if any(not w.is_floating_point() for w in weights.values()): raise ValueError("weights that are no floats")
         own = _joined({name: w.float().to(self.device) for name, w in weights.items()}, layers)
+        beginnings = tuple(f"encoder.layer.{layer}." for layer in layers)
+        wanted = {name: shape for name, shape in self.shapes.items() if name.startswith(beginnings)}
+        if {name: w.shape for name, w in own.items()} != wanted: raise ValueError("weights of other names or shapes")
+        if any(not bool((w.abs() <= _LARGEST).all()) for w in own.values()): raise ValueError("weights out of range")
         other, other_layers = copy(self), copy(self.layers)
         other_layers.weights = self.layers.weights | (_in_16_bits(own) if self.bits == 16 else own)
         other.layers = other_layers

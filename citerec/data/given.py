@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from .lexical import STOPWORDS
-from .packed import map_arrays, write_arrays
+from .packed import checked_array, checked_starts, map_arrays, write_arrays
 from ..files import reading, whole_folder
 
 # %% ../../nbs/38b_given.ipynb #g005
@@ -108,10 +108,11 @@ class GivenNames:
                  ):
         with reading(f"The given names in {folder}"):
             kept = map_arrays(folder / "given.npz")
-            self._keys, self._starts, self._rows, self._sure = (kept[n] for n in ("keys", "starts", "rows", "sure"))
-            self.size = int(kept["papers"][0])
-            if not len(self._starts) - 1 == len(self._keys) or len(self._rows) != len(self._sure):
-                raise ValueError("its arrays do not fit together")
+            self.size = int(checked_array(kept["papers"], "i", (1,), 0)[0])
+            self._keys = checked_array(kept["keys"], "S", (None,))
+            self._rows = checked_array(kept["rows"], "i", (None,), 0, self.size - 1)
+            self._starts = checked_starts(kept["starts"], len(self._keys), len(self._rows))
+            self._sure = checked_array(kept["sure"], "f", (len(self._rows),), 0, 1)
 
     @classmethod
     def build(cls,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from .packed import LARGE, map_arrays, mapped_matrix, matrix_arrays, write_arrays
+from .packed import LARGE, map_arrays, matrix_arrays, matrix_in, write_arrays
 from ..errors import CorpusError
 from ..files import REPAIR, reading, write_atomically
 
@@ -81,12 +81,10 @@ class Graph(_Links):
         "Read a graph; raises `CorpusError` if the file is missing or damaged."
         if not path.exists(): raise CorpusError(f"There is no citation graph at {path}.", REPAIR)
         with reading(f"The citation graph {path}"):
-            if f"{_MAPPED[0]}_indptr" in (arrays := map_arrays(path)):
-                papers = len(arrays[f"{_MAPPED[0]}_indptr"]) - 1
-                return cls(*(mapped_matrix(name, arrays, papers) for name in _MAPPED))
-            matrix = sparse.load_npz(path).tocsr()
-            if matrix.shape[0] != matrix.shape[1]: raise ValueError(f"shape {matrix.shape}")
-            return cls(matrix)
+            arrays = map_arrays(path)
+            if f"{_MAPPED[0]}_indptr" not in arrays: return cls(matrix_in(arrays, columns=len(arrays["indptr"]) - 1))
+            papers = len(arrays[f"{_MAPPED[0]}_indptr"]) - 1
+            return cls(*(matrix_in(arrays, name, papers, papers, high=2) for name in _MAPPED))
 
 # %% ../../nbs/37_graph.ipynb #c010b
 _SPARSE = 64  # papers for each link, from which sorting the links is quicker than counting for every paper

@@ -20,10 +20,19 @@ import numpy as np
 from scipy import sparse
 from tqdm.auto import tqdm
 
-from .packed import LARGE, map_arrays, mapped_matrix, matrix_arrays, write_arrays
+from citerec.data.packed import (
+    LARGE,
+    checked_array,
+    checked_starts,
+    map_array,
+    map_arrays,
+    matrix_arrays,
+    matrix_in,
+    write_arrays,
+)
 from .vectors import top_k
 from ..errors import CorpusError
-from ..files import REPAIR, reading, whole_folder, write_atomically
+from ..files import MOST_JSON, REPAIR, reading, read_json, whole_folder, write_atomically
 
 # %% ../../nbs/36_lexical.ipynb #c005
 STOPWORDS = frozenset("""
@@ -125,23 +134,46 @@ def _write_index(part: Path, flat: np.ndarray, starts: np.ndarray, numbers: dict
 def _idf(papers: int, containing: int) -> float: return math.log1p((papers - containing + .5) / (containing + .5))
 
 # %% ../../nbs/36_lexical.ipynb #c008g
+_MOST_SCORE = 1e6  # of a word in a text; BM25 stays below 100
+_PARTS = ("data", "indices", "indptr")  # arrays of an index: columns of words, in them scores and rows of texts
+
+def _numbers_of(words: Any, low: int, high: int) -> dict[str, int]:
+    "Words with a number each, checked."
+    if not isinstance(words, dict) or not {*map(type, numbers := words.values())} <= {int} \
+            or words and not low <= min(numbers) <= max(numbers) <= high:
+        raise ValueError("its words have no proper numbers")
+    return words
+
+def _open_index(folder: Path) -> tuple[Any, dict[str, Any]]:
+    "An index with the arrays that its files hold, each checked, and the frequencies of its words."
+    import bm25s
+    data, indices, indptr = (map_array(folder / f"{part}.csc.index.npy") for part in _PARTS)
+    most = max(MOST_JSON, data.nbytes)  # words take less room than the places where they occur
+    kept, told = read_json(folder / "frequencies.json", most), read_json(folder / "params.index.json")
+    papers, texts = int(kept["papers"]), told["num_docs"]
+    if papers < 0 or texts != max(papers, 1): raise ValueError("its files do not fit together")
+    checked_starts(indptr, len(indptr) - 1, len(indices))
+    checked_array(indices, "i", (None,), 0, texts - 1)
+    checked_array(data, "f", (len(indices),), 0, _MOST_SCORE)
+    index = bm25s.BM25(k1=K1, b=B, method="lucene")  # only what makes an index reads its parameters
+    index.scores = {"data": data, "indices": indices, "indptr": indptr, "num_docs": texts}
+    index.nonoccurrence_array = None  # of other ways to weigh words
+    index.vocab_dict = _numbers_of(read_json(folder / "vocab.index.json", most), 0, len(indptr) - 1)
+    frequencies = _numbers_of(kept["frequencies"], 0, texts)
+    if not frequencies.keys() <= index.vocab_dict.keys(): raise ValueError("its files do not fit together")
+    return index, {"papers": papers, "frequencies": frequencies}
+
 class _Scores:
     "An open index: the words it knows, and the BM25 of every paper for a query."
     def __init__(self,
                  folder: Path,  # made by `LexicalIndex.build`
                  ):
-        import bm25s
         self.folder = folder
         if not (folder / "frequencies.json").exists(): raise CorpusError(f"There is no word index in {folder}.", REPAIR)
         with reading(f"The word index in {folder}"):
-            kept = json.loads((folder / "frequencies.json").read_text(encoding="utf-8"))
-            self.size: int = int(kept["papers"])
-            self.frequencies: dict[str, int] = dict(kept["frequencies"])  # papers in which each stem occurs
-            self._bm25 = bm25s.BM25.load(folder, mmap=True)
-            scores = self._bm25.scores
-            sizes = {len(scores["data"]), len(scores["indices"]), int(scores["indptr"][-1])}
-            if scores["num_docs"] != max(self.size, 1) or len(sizes) > 1:
-                raise ValueError("its files do not fit together")
+            self._bm25, kept = _open_index(folder)
+            self.size: int = kept["papers"]
+            self.frequencies: dict[str, int] = kept["frequencies"]  # papers in which each stem occurs
         self._scores = lru_cache(maxsize=32)(self._score)  # several agents need the scores of a text and its claims
 
     def _score(self, known: tuple[str, ...]) -> np.ndarray:
@@ -210,11 +242,6 @@ def _write_matrix(path: Path, matrix: sparse.csr_matrix) -> None:
     if matrix.shape[1] > LARGE: write_arrays(path, **matrix_arrays("shares", matrix), size=np.array(matrix.shape))
     else: write_atomically(path, lambda f: sparse.save_npz(f, matrix, compressed=False))
 
-def _read_matrix(path: Path) -> sparse.csr_matrix:
-    "A matrix; that of many papers is mapped."
-    if "size" not in (arrays := map_arrays(path)): return sparse.load_npz(path).tocsr()
-    return mapped_matrix("shares", arrays, int(arrays["size"][1]))
-
 def _word_shares(lexical: LexicalIndex, texts: Sequence[str]) -> sparse.csr_matrix:
     "A matrix: the share of each word (row) in the summed word weights of each text (column)."
     place = {stem: i for i, stem in enumerate(lexical.frequencies)}
@@ -238,10 +265,9 @@ class TitleIndex:
         self.lexical = LexicalIndex(folder / "titles")
         self._place: dict[str, int] = {stem: i for i, stem in enumerate(self.lexical.frequencies)}
         with reading(f"The index of titles in {folder}"):
-            self._titles, self._names = (_read_matrix(folder / f"{name}.npz") for name in ("whole", "names"))
-            shape = (max(len(self._place), 1), self.lexical.size)
-            if not self._titles.shape == self._names.shape == shape:
-                raise ValueError(f"its files do not fit together: {self._titles.shape}, {self._names.shape}, {shape}")
+            self._titles, self._names = (
+                matrix_in(map_arrays(folder / f"{name}.npz"), "shares", max(len(self._place), 1), self.lexical.size)
+                for name in ("whole", "names"))
 
     @classmethod
     def build(cls,

@@ -18,7 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from .lexical import stems
-from ..files import reading, whole_folder, write_atomically
+from .packed import map_arrays, matrix_in
+from ..files import MOST_JSON, read_json, reading, whole_folder, write_atomically
 
 # %% ../../nbs/38a_names.ipynb #t005
 _TOKEN = re.compile(r"\[(?:citation|othercit)\]|[a-z0-9]+|[.,;:()?!]")
@@ -71,10 +72,14 @@ class NameIndex:
                  folder: Path,  # made by `NameIndex.build`
                  ):
         with reading(f"The names in {folder}"):
-            self._place = {p: i for i, p in enumerate(json.loads((folder / "phrases.json").read_text("utf-8")))}
-            self._said = sparse.load_npz(folder / "said.npz").tocsr()
-            phrases, self.size = self._said.shape
-            if phrases != max(len(self._place), 1): raise ValueError("its files do not fit together")
+            arrays = map_arrays(folder / "said.npz")
+            phrases = read_json(folder / "phrases.json", max(MOST_JSON, arrays["data"].nbytes))
+            self._place = {phrase: i for i, phrase in enumerate(phrases)}
+            if not isinstance(phrases, list) or not all(isinstance(phrase, str) for phrase in self._place):
+                raise ValueError("its phrases are no list of texts")
+            if len(self._place) < len(phrases): raise ValueError("it has a phrase twice")
+            self._said = matrix_in(arrays, rows=max(len(phrases), 1))
+            self.size = self._said.shape[1]
         rare = np.log((1 + self.size) / (1 + np.diff(self._said.indptr))) / np.log(2 + self.size)
         lengths = np.array([1 + phrase.count(" ") for phrase in self._place] or [1])
         self._votes = (rare / lengths).astype(np.float32)

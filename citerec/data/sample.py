@@ -14,11 +14,13 @@ import tempfile
 from pathlib import Path
 
 from .corpus import Corpus
+from .models import made_here
 from .store import SCHEMA_VERSION
 from ..errors import CorpusError
 from ..files import shipped
 from ..settings import Settings, load_settings
 from ..sources.jsonl import JsonlSource
+from ..trust import is_trusted
 
 # %% ../../nbs/43_sample.ipynb #c046
 def sample_source() -> JsonlSource:
@@ -39,6 +41,8 @@ def _private_folder() -> Path:
 # %% ../../nbs/43_sample.ipynb #c046d
 def _kept(source: JsonlSource, folder: Path, settings: Settings | None) -> Corpus:
     "The corpus of a source that ships with citerec; it is built if it is missing or cannot be opened."
+    manifest = folder / "manifest.json"
+    if manifest.is_file() and not is_trusted(manifest): made_here(manifest)  # the folder is this user's own
     try: return Corpus.open(folder, settings)
     except CorpusError: return Corpus.build(source, folder, load_settings(), progress=False)
 

@@ -7,19 +7,23 @@ __all__ = ['SCHEMA_VERSION', 'REBUILD', 'is_database', 'RowsById', 'Store', 'is_
 
 # %% ../../nbs/30_store.ipynb #c003
 import json
+import re
 import sqlite3
 import threading
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
+from sys import getsizeof
 from typing import Any, Self
 
 import numpy as np
 
-from .packed import LARGE, Concepts, PackedTexts, pack_concepts, pack_texts
+from .packed import LARGE, Concepts, PackedTexts, checked_array, checked_starts, pack_concepts, pack_texts
 from ..errors import CorpusError
-from ..files import made_once, reading
+from ..files import made_once, plain_file, reading
 from ..identity import normal_arxiv_id, normal_doi
 from ..schema import CitationContext, CitationEdge, Paper, TextKind
 
@@ -60,10 +64,16 @@ def _to_columns(paper: Paper) -> tuple:
     return tuple(_kept(c, values[c]) for c in _COLUMNS)
 
 # %% ../../nbs/30_store.ipynb #c005f
+def _texts_in(kept: str) -> list[str]:
+    "A list of texts that is kept as JSON."
+    texts = json.loads(kept)
+    if not isinstance(texts, list) or not {*map(type, texts)} <= {str}: raise ValueError("no list of texts")
+    return texts
+
 def _to_paper(columns: Sequence, cited: Iterable[str], text_kind: TextKind, zero_is_unknown: bool,
               sparse: Mapping[str, Any] | None = None) -> Paper:
     "The paper in a database row; `cited` are the targets of its edges, `sparse` its values in other tables."
-    values = {c: json.loads(v) if c in _LISTS else v for c, v in zip(_COLUMNS, columns, strict=True)}
+    values: dict[str, Any] = {c: _texts_in(v) if c in _LISTS else v for c, v in zip(_COLUMNS, columns, strict=True)}
     if zero_is_unknown and not values["cited_by_count"]: values["citation_count"] = values["citation_count"] or None
     refs = dict.fromkeys([*values.pop("refs"), *cited])
     return Paper(**values, **(sparse or {}), references=tuple(refs), text_kind=text_kind)
@@ -72,6 +82,7 @@ def _to_paper(columns: Sequence, cited: Iterable[str], text_kind: TextKind, zero
 REBUILD = "Run the same `citerec build` again: it takes the records from their source."
 _FIXES = {"full": "Free some space and run the same command again: it continues where it stopped.",
           "locked": "Close the other program that writes to it.",
+          "interrupted": f"No query to a corpus of this size takes so long. {REBUILD}",
           "readonly": "Name a folder that may be written to.",
           "unable to open": "Look at the rights of the folder."}  # a part of SQLite's words -> what to do
 
@@ -88,7 +99,7 @@ def _asking(path: Path, what: str) -> Iterator[None]:
 def is_database(path: Path,
                 ) -> bool:
     "Whether a file is the database of a corpus, or the empty file of a build that was killed at once."
-    if not path.is_file(): return False
+    if path.is_symlink() or not path.is_file(): return False
     if not path.stat().st_size: return True
     log = path.with_name(f"{path.name}-wal")
     has_log = log.exists() and log.stat().st_size
@@ -116,20 +127,52 @@ def _open_for_writing(path: Path) -> sqlite3.Connection:
         raise
     return db
 
+# %% ../../nbs/30_store.ipynb #c006i3
+_MOST_BYTES = 1 << 40  # of a database
+_MOST_VALUE, _MOST_KEPT = 1 << 24, 1 << 29  # bytes of one value, and of a column of a large corpus, kept as one value
+_TICK = 1_000_000  # steps of SQLite between two looks at how many they were
+_FREE_TICKS, _TICKS_A_MB = 50, 4  # that a query may take: some, and more in a longer file; measured: at most 1 a MB
+_OURS = re.compile(r"CREATE (?:TABLE|INDEX) (\w+)([^;]*)")  # tables and indexes in a script
+
+def _plain_sql(sql: str) -> str: return " ".join(sql.replace("IF NOT EXISTS ", "").split())
+
+def _guard(db: sqlite3.Connection, size: int) -> None:
+    "Believe nothing that a database says about functions, and limit its values; end a query that takes too long."
+    for setting in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "query_only=ON"):
+        db.execute(f"PRAGMA {setting}")
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(min(size, _MOST_VALUE), 1 << 20))
+
+def _check_schema(db: sqlite3.Connection) -> None:
+    "Raise `sqlite3.DatabaseError` for a database with anything but tables and indexes of citerec."
+    known = {name: _plain_sql(f"CREATE INDEX {name}{rest}") for name, rest in _OURS.findall(_TABLES)}
+    tables = {"meta", "papers", "citation_edges", "citation_contexts", "columns", *_SPARSE}
+    for kind, name, table, page, sql in db.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master"):
+        if kind == "table": fits = name in tables and name == table and bool(page)
+        else: fits = kind == "index" and table in tables and (_plain_sql(sql) == known.get(name) if sql else
+                                                              str(name).startswith("sqlite_autoindex_"))
+        if not fits: raise sqlite3.DatabaseError(f"it holds a foreign {kind}: {str(name)[:40]!r}")
+        if kind == "table" and any(column[6] for column in db.execute(f"PRAGMA table_xinfo({name})")):
+            raise sqlite3.DatabaseError(f"its table {name} computes values")
+
 # %% ../../nbs/30_store.ipynb #c006k
-def _open_for_reading(path: Path) -> sqlite3.Connection:
+def _open_for_reading(path: Path, whole: bool = False) -> sqlite3.Connection:
     def connect(options: str) -> sqlite3.Connection:
         address = f"{path.resolve().as_uri()}?{options}"
         db = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=_WAIT)
-        try: db.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.Error:
+        try:
+            _guard(db, path.stat().st_size)
+            _check_schema(db)
+        except BaseException:
             db.close()
             raise
         return db
-    try: return connect("mode=ro")
+    try: return connect("mode=ro&immutable=1" if whole else "mode=ro")
     except sqlite3.OperationalError: return connect("mode=ro&immutable=1")
 
 # %% ../../nbs/30_store.ipynb #c006n
+_FETCHED = 64  # rows at a time: what they hold is looked at before there is more of it
+_IN_MEMORY = 16  # times the size of the file that an answer may take; a number takes 28 bytes
+_TEXT, _NUMBER = (str,), (int, type(None))  # types of columns
 _BOUND = 500  # values bound in one statement; the limit of older versions of SQLite is 999
 
 class _Database:
@@ -137,12 +180,17 @@ class _Database:
     def __init__(self,
                  path: str | Path,  # the database file
                  write: bool = False,  # open for writing, and make the file if it is missing
+                 whole: bool = False,  # nobody writes to it any more, and what lies beside it is not read
                  ):
-        self.path, self._lock = Path(path), threading.RLock()
+        self.path, self._lock, self._size, self._ticks = Path(path), threading.RLock(), 0, 0
         if not write and not self.path.exists():
             raise CorpusError(f"There is no corpus database at {self.path}.", "Build the corpus with `citerec build`.")
         with _asking(self.path, "is not a usable corpus database"):
-            self._db = (_open_for_writing if write else _open_for_reading)(self.path)
+            if write: self._db = _open_for_writing(self.path)
+            else:
+                with reading(f"{self.path}", REBUILD): self._size = max(plain_file(self.path, _MOST_BYTES), 1 << 20)
+                self._db = _open_for_reading(self.path, whole)
+                self._db.set_progress_handler(self._tick, _TICK)
         try: self._check_version()
         except BaseException:
             self.close()
@@ -162,7 +210,34 @@ class _Database:
     def __exit__(self, *_) -> None: self.close()
 
     def _rows(self, sql: str, values: Sequence = ()) -> list[tuple]:
-        with self._lock, _asking(self.path, "cannot be read"): return self._db.execute(sql, values).fetchall()
+        with self._lock, _asking(self.path, "cannot be read"):
+            self._ticks, cursor = 0, self._db.execute(sql, values)
+            return self._bounded(cursor) if self._size else cursor.fetchall()
+
+    def _tick(self) -> bool:
+        "Whether a query has taken more steps than any query to a corpus of this size."
+        self._ticks += 1
+        return self._ticks > _FREE_TICKS + _TICKS_A_MB * (self._size >> 20)
+
+    def _bounded(self, cursor: sqlite3.Cursor) -> list[tuple]:
+        "All rows, unless their values together are longer than the file by far."
+        rows, size = list[tuple](), 0
+        while part := cursor.fetchmany(_FETCHED):
+            size += sum(map(getsizeof, chain.from_iterable(part)))
+            if size > _IN_MEMORY * self._size: raise sqlite3.DatabaseError("its values are longer than the file")
+            rows += part
+        return rows
+
+    def _typed(self, rows: list[tuple], *kinds: tuple[type, ...]) -> list[tuple]:
+        "Rows, unless a value is of another type than those of its column."
+        for place, kind in enumerate(kinds):
+            if {*map(type, map(itemgetter(place), rows))} <= {*kind}: continue
+            raise CorpusError(f"{self.path} has a value of a wrong type.", REBUILD)
+        return rows
+
+    def _texts(self, sql: str, values: Sequence = ()) -> list[str]:
+        "The values of a column of texts."
+        return [text for (text,) in self._typed(self._rows(sql, values), _TEXT)]
 
     def _where_in(self, sql: str, values: Sequence) -> Iterator[tuple]:
         "Rows of `sql`, whose `{}` is replaced by placeholders for a part of `values` at a time."
@@ -218,7 +293,7 @@ class _Batches(_Database):
     @made_once
     def summaries(self) -> dict[str, None]:  # keys: ids, in the order of their rows
         "The papers whose text is a summary by the corpus' makers."
-        with reading(f"{self.path}"): return dict.fromkeys(json.loads(self.get_meta(_SUMMARIES) or "[]"))
+        with reading(f"{self.path}", REBUILD): return dict.fromkeys(_texts_in(self.get_meta(_SUMMARIES) or "[]"))
 
 # %% ../../nbs/30_store.ipynb #c007e
 _ADD_PAPER = f"INSERT INTO papers (row, {','.join(_COLUMNS)}) VALUES ({','.join('?' * (len(_COLUMNS) + 1))})"
@@ -290,11 +365,20 @@ _AUTHORS = "SELECT paper_id, authors FROM papers WHERE paper_id IN ({})"
 _AUTHORS_AT = "SELECT row, authors FROM papers WHERE row IN ({})"
 _BRIEF = "SELECT paper_id, title, abstract, year, citation_count, concepts FROM papers WHERE paper_id IN ({})"
 
+_JOINED = 1000  # lists that are read at a time
+
 class _Papers(_Batches):
     "Records by id."
     def _lists(self, rows: Iterable[tuple[Any, str]]) -> list[tuple[Any, list]]:
         "Pairs whose second part is a list that is kept as JSON."
-        with reading(f"{self.path}"): return [(first, json.loads(kept)) for first, kept in rows]
+        rows, lists = [*rows], list[list]()
+        with reading(f"{self.path}", REBUILD):
+            for start in range(0, len(rows), _JOINED):  # a few long texts are read sooner than many short ones
+                part = json.loads(f"[{','.join(kept for _, kept in rows[start : start + _JOINED])}]")
+                if not {*map(type, part)} <= {list} or not {*map(type, chain.from_iterable(part))} <= {str}:
+                    raise ValueError("no list of texts")
+                lists += part
+            return [(first, texts) for (first, _), texts in zip(rows, lists, strict=True)]
 
     def _more(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         "The rare values of each paper, by field."
@@ -302,7 +386,7 @@ class _Papers(_Batches):
         for table, columns in self._sparse.items():
             sql = f"SELECT paper_id, {', '.join(columns)} FROM {table} WHERE paper_id IN ({{}})"
             for paper_id, *values in self._where_in(sql, ids):
-                kept = {c: json.loads(v) if c in _LISTS else v for c, v in zip(columns, values, strict=True) if v}
+                kept = {c: _texts_in(v) if c in _LISTS else v for c, v in zip(columns, values, strict=True) if v}
                 more.setdefault(paper_id, {}).update(kept)
         return more
 
@@ -318,7 +402,7 @@ class _Papers(_Batches):
         missing = next((i for i in ids if i not in columns), None)
         if missing is not None:
             raise CorpusError(f"The corpus has no paper {missing!r}.", "Look at `corpus.ids` for what it holds.")
-        with reading(f"{self.path}"):
+        with reading(f"{self.path}", REBUILD):
             more = self._more(ids)
             kinds: dict[str, TextKind] = dict.fromkeys(self.summaries, "summary")
             papers = {i: _to_paper(c, cited.get(i, ()), kinds.get(i, "abstract"), self._zero_is_unknown,
@@ -330,7 +414,9 @@ class _Papers(_Batches):
                paper_ids: Sequence[str],
                ) -> dict[str, tuple[str, str, int | None, int, tuple[str, ...]]]:
         "Id -> title, abstract, year, citation count and concepts, to show candidates; unknown ids are left out."
-        briefs = self._lists((brief[:-1], brief[-1]) for brief in self._where_in(_BRIEF, list(paper_ids)))
+        found = [*self._where_in(_BRIEF, list(paper_ids))]
+        rows = self._typed(found, _TEXT, _TEXT, _TEXT, _NUMBER, _NUMBER, _TEXT)
+        briefs = self._lists((brief[:-1], brief[-1]) for brief in rows)
         return {i: (title, abstract, year, count or 0, tuple(concepts))
                 for (i, title, abstract, year, count), concepts in briefs}
 
@@ -371,8 +457,11 @@ class _KeptColumns(_Papers):
     def _kept_column(self, name: str) -> bytes | None:
         "The bytes of a column; None in a database that keeps none."
         if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'columns'"): return None
-        rows = self._rows("SELECT value FROM columns WHERE name = ?", (name,))
-        return rows[0][0] if rows else None
+        with self._lock:
+            before = self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(self._size or _MOST_KEPT, _MOST_KEPT))
+            try: rows = self._rows("SELECT value FROM columns WHERE name = ?", (name,))
+            finally: self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, before)
+        return self._typed(rows, (bytes,))[0][0] if rows else None
 
 # %% ../../nbs/30_store.ipynb #c007m
 _ALL_AUTHORS = "SELECT authors FROM papers ORDER BY row"
@@ -380,24 +469,37 @@ class _Columns(_KeptColumns):
     "One value for every paper, in the order of the rows."
     def _numbers(self, name: str, value: str) -> np.ndarray:
         "A column of numbers; 0 where there is none."
-        if (kept := self._kept_column(name)) is not None: return np.frombuffer(kept, dtype="<i4")
-        rows = self._rows(f"SELECT {value} FROM papers ORDER BY row")
-        with reading(f"{self.path}"): return np.array([min(n or 0, _MOST) for (n,) in rows], dtype=np.int32)
+        if (kept := self._kept_column(name)) is None:
+            rows = self._typed(self._rows(f"SELECT {value} FROM papers ORDER BY row"), _NUMBER)
+        with reading(f"{self.path}", REBUILD):
+            if kept is not None: numbers = np.frombuffer(kept, dtype="<i4")
+            else: numbers = np.array([min(n or 0, _MOST) for (n,) in rows], dtype=np.int32)
+            return checked_array(numbers, "i", (self._papers,), None if name == "years" else 0)
+
+    @property
+    def _papers(self) -> int:
+        "How many papers there are; their rows are numbered from 0 on."
+        first, last = self._rows("SELECT min(row), max(row) FROM papers")[0]
+        if first: raise CorpusError(f"{self.path} has no first paper.", REBUILD)
+        return 0 if last is None else last + 1
 
     def ids(self) -> Sequence[str]:
         "All paper ids in the order of their rows."
-        if (kept := self._kept_column("ids")) is not None: return PackedTexts(kept)
-        return [i for (i,) in self._rows("SELECT paper_id FROM papers ORDER BY row")]
+        kept = self._kept_column("ids")
+        ids = self._texts("SELECT paper_id FROM papers ORDER BY row") if kept is None else PackedTexts(kept)
+        if len(ids) == self._papers: return ids
+        raise CorpusError(f"{self.path} lacks papers: its rows are not numbered one by one.", REBUILD)
 
     def titles(self) -> list[str]:
         "Titles by row."
-        return [t for (t,) in self._rows("SELECT title FROM papers ORDER BY row")]
+        return self._texts("SELECT title FROM papers ORDER BY row")
 
     def titles_at(self,
                   rows: Sequence[int],
                   ) -> list[str]:
         "Titles of some rows."
-        return [t for (t,) in self._where_in("SELECT title FROM papers WHERE row IN ({})", list(rows))]
+        found = [*self._where_in("SELECT title FROM papers WHERE row IN ({})", list(rows))]
+        return [title for (title,) in self._typed(found, _TEXT)]
 
     def texts(self,
               start: int = 0,  # first row
@@ -407,6 +509,7 @@ class _Columns(_KeptColumns):
         "The texts that are embedded and indexed, for the papers in a range of rows."
         limit = -1 if stop is None else stop - start
         rows = self._rows("SELECT title, abstract FROM papers WHERE row >= ? ORDER BY row LIMIT ?", (start, limit))
+        self._typed(rows, _TEXT, _TEXT)
         return [f"{title.rstrip('.')}{separator}{abstract}".strip() for title, abstract in rows]
 
     def years(self) -> np.ndarray:  # int32, shape (papers,); 0: unknown
@@ -423,7 +526,7 @@ class _Columns(_KeptColumns):
 
     def venues(self) -> list[str]:  # "": unknown
         "Venues by row."
-        return [venue or "" for (venue,) in self._rows("SELECT venue FROM papers ORDER BY row")]
+        return self._texts("SELECT coalesce(venue, '') FROM papers ORDER BY row")
 
     def authors(self) -> list[tuple[str, ...]]:
         "Authors by row."
@@ -435,14 +538,18 @@ class _Columns(_KeptColumns):
         "A value that few papers have."
         table = next((t for t, columns in self._sparse.items() if name in columns), None)
         if table is None: return {}
-        return dict(self._rows(f"SELECT row, {name} FROM {table} JOIN papers USING (paper_id) WHERE {name} NOT NULL"))
+        sql = f"SELECT row, {name} FROM {table} JOIN papers USING (paper_id) WHERE {name} NOT NULL"
+        return dict(self._typed(self._rows(sql), (int,), _TEXT))
 
     def concepts(self) -> Sequence[tuple[str, ...]]:
         "Concepts by row, in lower case."
         if (kept := self._kept_column("concepts")) is not None:
-            parts = (self._kept_column(f"concepts {part}") or b"" for part in ("starts", "numbers"))
-            starts, numbers = (np.frombuffer(part, dtype="<i4") for part in parts)
-            return Concepts([*PackedTexts(kept)], starts, numbers)
+            names = [*PackedTexts(kept)]
+            parts = (self._kept_column(f"concepts {part}") for part in ("starts", "numbers"))
+            with reading(f"{self.path}", REBUILD):
+                starts, numbers = (np.frombuffer(part or b"", dtype="<i4") for part in parts)
+                checked_array(numbers, "i", (None,), 0, len(names) - 1)
+                return Concepts(names, checked_starts(starts, self._papers, len(numbers)), numbers)
         lowered = ((None, c.lower()) for (c,) in self._rows("SELECT concepts FROM papers ORDER BY row"))
         return [tuple(concepts) for _, concepts in self._lists(lowered)]
 
@@ -466,7 +573,8 @@ class _Links(_Papers):
         names, chosen = list(CitationContext.model_fields), list(ids or ())
         where = "" if ids is None else f" WHERE context_id IN ({','.join('?' * len(chosen))})"
         rows = self._rows(f"SELECT {','.join(names)} FROM citation_contexts{where} ORDER BY context_id", chosen)
-        with reading(f"{self.path}"): return [CitationContext(**dict(zip(names, c, strict=True))) for c in rows]
+        with reading(f"{self.path}", REBUILD):
+            return [CitationContext(**dict(zip(names, c, strict=True))) for c in rows]
 
     def has_contexts(self) -> bool:
         "Whether there are citing contexts."
@@ -474,8 +582,9 @@ class _Links(_Papers):
 
     def contexts_by_paper(self) -> list[tuple[str, str, int, str]]:  # context id, citing id, row of cited paper, text
         "All citing contexts in the order of the papers they cite."
-        return self._rows("SELECT context_id, citing_id, row, text FROM citation_contexts"
+        rows = self._rows("SELECT context_id, citing_id, row, text FROM citation_contexts"
                           " JOIN papers ON paper_id = cited_id ORDER BY row, context_id")
+        return self._typed(rows, _TEXT, _TEXT, (int,), _TEXT)
 
     def chunks(self) -> list[tuple[str, int, str]]:  # id, row of the paper, text
         "All passages of full texts in the order of their papers."
@@ -555,7 +664,8 @@ class _Keyed(_Batches):
                   paper_ids: Sequence[str],
                   ) -> dict[str, str]:  # by id, of those that the corpus holds
         "Titles of papers; quicker than reading whole papers."
-        return dict(self._where_in("SELECT paper_id, title FROM papers WHERE paper_id IN ({})", list(paper_ids)))
+        found = [*self._where_in("SELECT paper_id, title FROM papers WHERE paper_id IN ({})", list(paper_ids))]
+        return dict(self._typed(found, _TEXT, _TEXT))
 
 # %% ../../nbs/30_store.ipynb #c007
 class Store(_Writer, _Columns, _Links, _Names, _Keyed):

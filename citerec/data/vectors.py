@@ -16,7 +16,8 @@ from .embedding import ByteVectors
 from .store import Concepts
 from ..asking.labels import is_venue, venue_words
 from ..asking.people import AuthorIndex
-from ..files import made_once
+from ..errors import CorpusError
+from ..files import REPAIR, made_once
 from ..identity import title_key
 from ..schema import SearchFilter
 
@@ -185,7 +186,10 @@ def top_k(scores: np.ndarray,  # shape (papers,)
 def cosines(vectors: np.ndarray | ByteVectors,  # shape (n, dim), rows of length 1
             query: np.ndarray,  # float32, shape (dim,) or (dim, queries), length 1
             ) -> np.ndarray:  # float32, shape (n,) or (n, queries)
-    "All cosines."
+    "All cosines. Raises `CorpusError` for vectors of another length than the query's."
+    if vectors.shape[1] != len(query) and len(vectors):
+        raise CorpusError(f"The vectors of the corpus have {vectors.shape[1]} numbers, its model makes {len(query)}.",
+                          REPAIR)
     if isinstance(vectors, ByteVectors): return vectors.cosines(query)
     import torch  # the threads of numpy's own library would go on spinning while torch embeds the next text
     return (torch.from_numpy(vectors) @ torch.from_numpy(np.array(query))).numpy()

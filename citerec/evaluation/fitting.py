@@ -28,6 +28,7 @@ from tqdm.auto import tqdm
 
 from ..agents.retrieval import queries_in
 from ..data.corpus import Corpus
+from ..data.models import made_here
 from ..data.sample import off_topic_texts
 from ..data.votes import Votes
 from ..errors import InputError
@@ -581,6 +582,7 @@ def save_ranker(folder: Path,
         with FileLock(folder / ".lock", timeout=_WAIT):
             write_atomically(folder / name, lambda f: f.write(text))
             write_atomically(folder / RANKER, lambda f: f.write(kept.model_dump_json().encode()))
+            made_here(folder / RANKER)
             for path in [*folder.iterdir()]:
                 if path.name != name and _REPLACED.fullmatch(path.name): path.unlink(missing_ok=True)
     except Timeout:

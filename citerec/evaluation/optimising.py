@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from .. import __version__
 from ..agents.picker import Engine, load_dspy, load_program, make_module
 from ..data.corpus import Corpus
+from ..data.models import made_here
 from ..errors import InputError, ModelError, explain
 from citerec.evaluation.proposing import (
     OPTIMISERS,
@@ -36,7 +37,7 @@ from citerec.evaluation.proposing import (
     try_out,
     weights_of,
 )
-from ..files import write_atomically
+from ..files import read_plain_file, write_atomically
 from ..llm.client import LLM
 from citerec.llm.prompts import (
     MODULES,
@@ -46,12 +47,14 @@ from citerec.llm.prompts import (
     best_program,
     keep_program,
     learned_folder,
+    programs_in_use,
     programs_of,
     version_of,
 )
 from ..llm.quoting import one_line
 from ..pipeline import untraced
 from ..schema import Record
+from ..trust import is_trusted
 
 # %% ../../nbs/85_optimising.ipynb #c005
 _INSTRUCTED = 6_000  # characters of learned instructions that are kept
@@ -147,14 +150,18 @@ def keep_run(folder: Path,  # of a corpus
              run: OptRun,
              ) -> None:
     "Write how far a run is."
-    write_atomically(learned_folder(folder) / f"run-{run.run}.json", partial(_write_json, run))
+    path = learned_folder(folder) / f"run-{run.run}.json"
+    write_atomically(path, partial(_write_json, run))
+    made_here(path)
+
+_MOST_BYTES = 64 << 20  # of a run
 
 def runs_of(folder: Path,  # of a corpus
             ) -> list[OptRun]:  # the oldest first
     "The runs of the loop; raises `ModelError` where one cannot be read."
     runs = []
     for path in learned_folder(folder).glob("run-*.json"):
-        try: runs.append(OptRun.model_validate_json(path.read_bytes()))
+        try: runs.append(OptRun.model_validate_json(read_plain_file(path, _MOST_BYTES)))
         except (OSError, ValueError) as e:
             problem = explain(e) if isinstance(e, ValidationError) else type(e).__name__
             raise ModelError(f"The run in {path} cannot be read ({problem}).", "Delete the file.") from None
@@ -363,8 +370,9 @@ _ROUNDS = 200  # nodes that LangGraph may run: four a step
 
 def _begin(loop: Loop) -> LoopState:
     "Where a run begins: at the start, or where one with the same task was stopped."
-    folder, programs = loop.corpus.folder, {p.number: p for p in programs_of(loop.corpus)}
-    open_runs = [run for run in runs_of(folder) if not run.finished and run.key == loop.key]
+    folder, programs = loop.corpus.folder, programs_in_use(loop.corpus)
+    open_runs = [run for run in runs_of(folder) if not run.finished and run.key == loop.key
+                 and is_trusted(learned_folder(folder) / f"run-{run.run}.json")]
     if not open_runs:
         current = best_program(loop.corpus, loop.llm.model)
         at = current.number if current else 0

@@ -34,6 +34,7 @@ from ..ranking.signals import tuned_encoder
 from ..ranking.tuned import CARD, MOST_WORDS, masked, own_tuned, save_tuned
 from ..schema import EvalSample
 from ..text import clean
+from ..trust import is_trusted
 
 # %% ../../nbs/84b_tuning.ipynb #u005
 _FIX = "Add papers with citing sentences, or keep the encoder that ships."
@@ -292,7 +293,7 @@ def _before(corpus: Corpus, judged: Sequence[EvalSample]) -> tuple[str, float]:
     tuned = tuned_encoder(corpus)
     if tuned is None or any(document_print(q.citing_id) in tuned.fitted_on for q in judged):
         return "plain", _recall(corpus, corpus.embedder.embed_queries([clean(q.text) for q in judged]), judged)
-    return ("own" if (own_tuned(corpus) / CARD).exists() else "shipped"), _found(corpus, tuned.embedder, judged)
+    return ("own" if is_trusted(own_tuned(corpus) / CARD) else "shipped"), _found(corpus, tuned.embedder, judged)
 
 class TuneReport(FitReport):
     "What tuning an encoder came to. Shows itself as a sentence; its fields can also be read by key."

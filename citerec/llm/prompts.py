@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PROMPTS', 'MODULES', 'Demonstration', 'Instructions', 'read_instructions', 'own_instructions', 'own_for', 'Program',
-           'learned_folder', 'programs_of', 'keep_program', 'version_of', 'best_program', 'with_program',
-           'instructions_for']
+           'learned_folder', 'programs_of', 'programs_in_use', 'keep_program', 'version_of', 'best_program',
+           'with_program', 'instructions_for']
 
 # %% ../../nbs/53_prompts.ipynb #p003
 import hashlib
@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
+from ..data.models import made_here, may_act
 from ..errors import ModelError, explain
-from ..files import write_atomically
+from ..files import read_plain_file, write_atomically
 from ..schema import Record
 
 if TYPE_CHECKING: from citerec.data.corpus import Corpus
@@ -141,9 +142,7 @@ def read_instructions(path: Path,  # of a text file
     "Read a corpus' own instructions; raises `ModelError` if they cannot be used."
     try:
         if not path.is_file(): raise ValueError("it is no file")
-        with path.open("rb") as f: content = f.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES: raise ValueError(f"it has more than {_MOST_BYTES} bytes")
-        text = content.decode("utf-8-sig").replace("\r\n", "\n").strip()
+        text = read_plain_file(path, _MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n").strip()
         own = Instructions(shipped.name, f"own-{hashlib.sha256(text.encode()).hexdigest()[:8]}", text)
         if not text: raise ValueError("it is empty")
         if own.fields != shipped.fields:
@@ -171,10 +170,11 @@ def own_for(name: str,  # of `PROMPTS`
     "The corpus' own instructions."
     path = own_instructions(corpus.folder, name)
     if not path.exists(): return None
-    try: return read_instructions(path, PROMPTS[name])
+    try: own = read_instructions(path, PROMPTS[name])
     except ModelError as e:
         _note(corpus, f"{e.problem} The shipped instructions are used. {e.fix}")
         return None
+    return own if may_act(corpus, path, "instructions for the language model") else None
 
 # %% ../../nbs/53_prompts.ipynb #q02
 MODULES = ("simple", "query_then_select", "rerank_and_select", "verify_and_select")  # ways to choose a paper
@@ -209,11 +209,14 @@ def learned_folder(folder: Path,  # of a corpus
     "The folder with the learned prompts of a corpus."
     return folder / "prompts" / "learned"
 
+def _file_of(number: int) -> str: return f"{number:04}.json"
+
 def _read_program(path: Path) -> Program:
     "Read a program; raises `ModelError` if it cannot be used."
     try:
-        if path.stat().st_size > _MOST_PROGRAM: raise ValueError(f"it has more than {_MOST_PROGRAM} bytes")
-        return Program.model_validate_json(path.read_bytes())
+        program = Program.model_validate_json(read_plain_file(path, _MOST_PROGRAM))
+        if path.name != _file_of(program.number): raise ValueError(f"it is version {program.number}")
+        return program
     except (OSError, ValueError) as e:
         told = explain(e) if isinstance(e, ValidationError) else str(e)
         problem = told if isinstance(e, ValueError) else type(e).__name__
@@ -229,14 +232,21 @@ def programs_of(corpus: "Corpus",
         except ModelError as e: _note(corpus, f"{e.problem} {e.fix}")
     return sorted(programs, key=lambda p: p.number)
 
+def programs_in_use(corpus: "Corpus",
+                    ) -> dict[int, Program]:  # by number
+    "The versions of the learned prompts that this user made or trusts; a note tells of others."
+    folder, what = learned_folder(corpus.folder), "instructions for the language model"
+    return {p.number: p for p in programs_of(corpus) if may_act(corpus, folder / _file_of(p.number), what)}
+
 def _write_text(text: str, file: Any) -> None: file.write(text.encode())
 
 def keep_program(folder: Path,  # of a corpus
                  program: Program,
                  ) -> Path:
     "Write a version of the prompts."
-    path = learned_folder(folder) / f"{program.number:04}.json"
+    path = learned_folder(folder) / _file_of(program.number)
     write_atomically(path, partial(_write_text, json.dumps(program.model_dump(mode="json"), indent=1)))
+    made_here(path)
     return path
 
 # %% ../../nbs/53_prompts.ipynb #q07
@@ -256,7 +266,7 @@ def best_program(corpus: "Corpus",
                  model: str,  # that is asked
                  ) -> Program | None:  # None: the plain prompts are used
     "The best learned version of the prompts that can be used."
-    accepted = [p for p in programs_of(corpus) if p.accepted]
+    accepted = [p for p in programs_in_use(corpus).values() if p.accepted]
     if not accepted: return None
     if why := _unfit(accepted[-1], model):
         _note(corpus, f"The learned prompt {accepted[-1].number} was made {why}. The plain prompt is used. "

@@ -20,8 +20,10 @@ import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
 from ..data.corpus import Corpus
+from ..data.models import may_act
 from ..data.sample import shipped
 from ..errors import ModelError, explain
+from ..files import read_plain_file
 from ..identity import Print, Sha256
 from .signals import NAMES
 from ..schema import Record
@@ -230,18 +232,11 @@ def trees_name(sha256: str,  # of the trees
     "The file that holds these trees."
     return f"ranker-{sha256[:16]}.txt"
 
-def _read(path: Path) -> bytes:
-    "A file of a ranker, unless it is too large for one."
-    if path.exists() and not path.is_file(): raise ValueError("no file")
-    with path.open("rb") as f: content = f.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES: raise ValueError("too large")
-    return content
-
 def _read_ranker(folder: Path) -> tuple[RankerFile, bytes]:
     "Both files of a ranker."
-    kept = RankerFile.model_validate_json(_read(folder / RANKER), strict=True)
+    kept = RankerFile.model_validate_json(read_plain_file(folder / RANKER, _MOST_BYTES), strict=True)
     named = folder / trees_name(kept.sha256)
-    return kept, _read(named if named.exists() else folder / "ranker.txt")
+    return kept, read_plain_file(named if named.exists() else folder / "ranker.txt", _MOST_BYTES)
 
 def _checked_ranker(folder: Path) -> tuple[RankerFile, bytes]:
     "Both files of a ranker, after a check that they belong together and fit the signals of this version."
@@ -297,8 +292,10 @@ def own_ranker(corpus: Corpus,
 def load_ranker(corpus: Corpus,
                 ) -> Ranker | None:  # None: neither can be loaded, and the corpus' notes say why
     "The corpus' own ranker where it has one, else the one that ships with citerec."
-    own, ranker, faults = own_ranker(corpus), None, list[ModelError]()
-    for folder in [own, shipped_ranker()] if own.exists() else [shipped_ranker()]:
+    own, folders, ranker, faults = own_ranker(corpus), [shipped_ranker()], None, list[ModelError]()
+    lacks = own.exists() and not (own / RANKER).exists()  # damaged, which its reader says
+    if lacks or (own.exists() and may_act(corpus, own / RANKER, "a ranker")): folders.insert(0, own)
+    for folder in folders:
         try: ranker = Ranker(folder)
         except ModelError as e: faults.append(e)
         else: break

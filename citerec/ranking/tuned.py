@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field, ValidationError
 
 from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.encoder import BertEncoder
+from ..data.models import made_here, may_act
 from ..errors import ModelError, explain
-from ..files import shipped, write_atomically
+from ..files import read_plain_file, shipped, write_atomically
 from ..identity import Print, Sha256, document_prints
 from ..schema import Record
 
@@ -59,22 +61,27 @@ def save_tuned(folder: Path,
     (folder / CARD).unlink(missing_ok=True)
     write_atomically(folder / WEIGHTS, lambda f: f.write(content))
     write_atomically(folder / CARD, lambda f: f.write(card.model_dump_json().encode()))
+    made_here(folder / CARD)
 
 # %% ../../nbs/44b_tuned.ipynb #t010
+_MOST_CARD, _MOST_WEIGHTS = 16 << 20, 512 << 20  # bytes; those that ship have .1 and 11 MB
+
 def read_tuned(folder: Path,
                ) -> tuple[TunedCard, dict[str, Any]]:  # the card, and torch tensors
     "Read tuned layers; raises `ModelError` where they are missing, damaged or not those of the card."
     from safetensors.torch import load
     try:
-        card = TunedCard.model_validate_json((folder / CARD).read_bytes())
-        content = (folder / WEIGHTS).read_bytes()
+        card = TunedCard.model_validate_json(read_plain_file(folder / CARD, _MOST_CARD))
+        content = read_plain_file(folder / WEIGHTS, _MOST_WEIGHTS)
     except ValidationError as e:
         raise ModelError(f"{folder / CARD} is not the card of a tuned encoder ({explain(e)}).", _AGAIN) from None
-    except OSError as e:
+    except (OSError, ValueError) as e:
         raise ModelError(f"There is no readable encoder in {folder} ({type(e).__name__}).", _AGAIN) from None
     if hashlib.sha256(content).hexdigest() != card.sha256:
         raise ModelError(f"The weights in {folder} were altered.", _AGAIN)
-    return card, load(content)
+    try: return card, load(content)
+    except Exception as e:  # of the library
+        raise ModelError(f"The weights in {folder} cannot be read ({type(e).__name__}).", _AGAIN) from None
 
 # %% ../../nbs/44b_tuned.ipynb #t014
 @dataclass(frozen=True)
@@ -89,19 +96,29 @@ def own_tuned(corpus: Corpus,
     return corpus.folder / "encoder"
 
 # %% ../../nbs/44b_tuned.ipynb #t014s
+_SAID = 120  # characters of an error's words
+_PROBE = masked("Self-attention replaces recurrence [CITATION].")
+
 def _fitting(folder: Path, embedder: Embedder) -> Tuned | None:
-    "The tuned encoder of a folder; None where it belongs to another model."
+    "The tuned encoder of a folder, tried on one sentence; None where it belongs to another model."
     card, weights = read_tuned(folder)
     if card.model != embedder.sha256 or not isinstance(embedder.model, BertEncoder): return None
-    try: return Tuned(embedder.with_layers(card.layers, weights), frozenset(card.fitted_on))
-    except KeyError as e: raise ModelError(f"The weights in {folder} lack {e}.", _AGAIN) from None
+    try:
+        tuned = embedder.with_layers(card.layers, weights)
+        length = float(np.linalg.norm(tuned.embed_query(_PROBE)))
+    except (KeyError, ValueError, RuntimeError) as e:
+        said = " ".join(str(e).split())[:_SAID]
+        raise ModelError(f"The weights in {folder} do not fit the model ({said}).", _AGAIN) from None
+    if not abs(length - 1) < .01: raise ModelError(f"The weights in {folder} make no vectors.", _AGAIN)
+    return Tuned(tuned, frozenset(card.fitted_on))
 
 # %% ../../nbs/44b_tuned.ipynb #t014t
 def load_tuned(corpus: Corpus,
                ) -> Tuned | None:  # None: there is none for the corpus' model
     "The corpus' own tuned encoder where it has one, else the one that ships with citerec."
-    own = own_tuned(corpus)
-    for folder in [own, shipped("encoder")] if (own / CARD).exists() else [shipped("encoder")]:
+    own, folders = own_tuned(corpus), [shipped("encoder")]
+    if (own / CARD).exists() and may_act(corpus, own / CARD, "an encoder"): folders.insert(0, own)
+    for folder in folders:
         try: return _fitting(folder, corpus.embedder)
         except ModelError as e:
             if (note := f"{e.problem} {e.fix}") not in corpus.notes: corpus.notes.append(note)
