@@ -786,15 +786,12 @@ def _shown_lines(content: bytes) -> list[str]:
     harmless = {name for field, (name, _) in lines.items() if field in HARMLESS}
     return [f"{name}={value}{'  (needs no trust)' if name in harmless else ''}" for name, value in shown.items()]
 
-_ACTING = ("manifest.json", "ranker/ranker.json", "encoder/encoder.json", "prompts/*.txt",
-           "prompts/learned/[0-9]*.json")  # patterns of files in the folder of a corpus
-
 def _acting(path: Path) -> list[Path]:
     "The files at a path that act where they are trusted. Raises `InputError` if there is none."
+    from citerec.data.models import brought_by
     from citerec.errors import InputError
     from citerec.settings import DOT_ENV
-    if (path / "manifest.json").exists():
-        return [file for pattern in _ACTING for file in sorted(path.glob(pattern)) if not file.is_symlink()]
+    if (path / "manifest.json").exists(): return brought_by(path)
     path = path / DOT_ENV if path.is_dir() else path
     if not path.is_file(): raise InputError(f"There is no {path}.", "Name a file, a corpus, or a folder with a .env.")
     return [path]
