@@ -119,7 +119,8 @@ def _connection(**given: Any) -> Any:  # a function, because other processes are
 def _config(app: Any, **more: Any) -> Any:
     "A configuration of uvicorn, without its lines about requests."
     import uvicorn
-    return uvicorn.Config(app, log_config=None, access_log=False, server_header=False, ws="none", http=_connection,  # type: ignore[arg-type]
+    return uvicorn.Config(app, log_config=None, access_log=False, server_header=False, ws="none",
+                          http=_connection,  # type: ignore[arg-type]
                           timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GOODBYE, **more)
 
 def server_of(app: Any,  # as `make_app` gives it
