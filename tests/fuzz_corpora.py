@@ -776,19 +776,15 @@ def run_case(name: str, seed: int, corpora: dict, home: Path) -> tuple[str, str,
 
 
 FAULTS = ("HANG", "CRASH", "RAW", "OTHER")
-SHORT = (  # cases of the short form: those that crashed, hung or took all memory before there were checks, and others
-    *(("matrix", seed) for seed in range(5)),
-    *(("header", seed) for seed in range(2)),
-    *(("schema", seed) for seed in range(4)),
-    ("value", 0),
+SHORT = (  # cases of the short form: of kinds that crashed, hung or took all memory before there were checks
+    ("matrix", 0),
+    ("matrix", 1),
+    ("header", 0),
+    ("schema", 0),
     ("entry", 0),
-    ("entry", 3),
     ("jsons", 1),
-    ("cell", 2),
     ("rows", 0),
     ("encoder", 0),
-    ("encoder", 3),
-    ("prompts", 0),
 )
 
 
