@@ -325,7 +325,8 @@ def _draft_details(actions: dict[str, argparse.ArgumentParser]) -> None:
                  "times")
     for one in (actions["check"].add_argument, audit):
         one("--only", action="append", metavar="CODE", help="only these remarks, by the word in brackets behind each, "
-            "such as slot or missing,retracted; what is left out does not change the exit code, but a part that was not read does")
+            "such as slot or missing,retracted; what is left out does not change the exit code, but a part that was "
+            "not read does")
     audit("--look-up", action="store_true", help="ask Crossref for entries that the corpus does not have")
     audit("--bib", action="append", metavar="FILE",
           help="check this bibliography in place of the draft's own; may be given several times")

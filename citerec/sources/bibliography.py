@@ -194,7 +194,8 @@ def check_bibliography(path: str | Path,  # of the file, for the error
     raise InputError(f"{path} is no bibliography: there is no entry in it.", "Export it as BibTeX, RIS or CSL-JSON.")
 
 # %% ../../nbs/25_bibliography.ipynb #t019y
-_NO_WORK = {"set": "it is a set of entries", "xdata": "it is data for other entries"}  # type -> what an entry is instead
+# type -> what an entry is instead
+_NO_WORK = {"set": "it is a set of entries", "xdata": "it is data for other entries"}
 
 def no_paper(entry: Entry,
              ) -> str:  # "" where it is a paper

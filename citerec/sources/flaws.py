@@ -51,14 +51,14 @@ def _odd_names(role: str, text: str) -> Iterator[tuple[str, str, bool]]:
             yield f"the {role}s are separated by commas, so they are one name to BibTeX", _AND, len(several) > 3
 
 # %% ../../nbs/14a_flaws.ipynb #f008
-_KINDS = frozenset("""article book booklet conference inbook incollection inproceedings manual mastersthesis misc phdthesis
-proceedings techreport unpublished mvbook bookinbook suppbook collection mvcollection suppcollection dataset online patent
-periodical suppperiodical mvproceedings reference mvreference inreference report set software softwareversion
-softwaremodule codefragment thesis xdata electronic www artwork audio bibnote commentary image jurisdiction legislation
-legal letter movie music performance review standard video custom customa customb customc customd custome customf
-preprint webpage website url archive presentation newspaper magazine lecture control ieeetranbstctl acmcontrol revtex
-comment string preamble phdproposal bachelorsthesis bachelorthesis masterthesis habilthesis talk poster film hearing
-game tvshow""".split())
+_KINDS = frozenset("""article book booklet conference inbook incollection inproceedings manual mastersthesis misc
+phdthesis proceedings techreport unpublished mvbook bookinbook suppbook collection mvcollection suppcollection dataset
+online patent periodical suppperiodical mvproceedings reference mvreference inreference report set software
+softwareversion softwaremodule codefragment thesis xdata electronic www artwork audio bibnote commentary image
+jurisdiction legislation legal letter movie music performance review standard video custom customa customb customc
+customd custome customf preprint webpage website url archive presentation newspaper magazine lecture control
+ieeetranbstctl acmcontrol revtex comment string preamble phdproposal bachelorsthesis bachelorthesis masterthesis
+habilthesis talk poster film hearing game tvshow""".split())
 _FOREIGN = {  # fields of other formats, and of none -> the field of BibTeX
     "container-title": "journal", "publisher-place": "address", "issued": "date", "page": "pages", "authors": "author",
     "collection-title": "series", "editors": "editor", "keyword": "keywords", "journal-title": "journal",
@@ -72,7 +72,8 @@ def _odd_field(key: str, name: str, value: str) -> Iterator[tuple[str, str, bool
     if name in ("author", "editor", "translator", "bookauthor"): yield from _odd_names(name, value)
     if own := _FOREIGN.get(name):
         yield f"“{name}” is no field of BibTeX, so it is not printed", f"Write {own}.", False
-    if name in ("title", "subtitle", "booktitle", "journal", "journaltitle", "series", "publisher", "author", "editor") \
+    if name in ("title", "subtitle", "booktitle", "journal", "journaltitle", "series", "publisher", "author",
+                "editor") \
             and (sign := _ENTITY.search(value)):
         yield f"the {name} has markup of HTML in it (“{sign[0]}”), which LaTeX does not know", "Write LaTeX.", False
 
@@ -82,10 +83,11 @@ _HEAD = re.compile(r"@\s*([^\s\"#%'(),={}@]*)\s*([{(]?)")
 _NEXT = re.compile(r"(?m)^[ \t]*@[ \t]*[A-Za-z]+[ \t]*[{(]")
 _STRING = re.compile(r"(?i)@\s*string\s*[{(]\s*([^\s\"#%'(),={}]+)\s*=")
 _MONTHS = frozenset("jan feb mar apr may jun jul aug sep oct nov dec".split())
-_STYLE = frozenset(('''acmcs acta cacm ibmjrd ibmsj ieeese ieeetc ieeetcad ipl jacm jcss scp sicomp tocs tods tog toms toois
-toplas tcs''').split())  # strings of the styles plain, alpha, abbrv and unsrt
+_STYLE = frozenset(('''acmcs acta cacm ibmjrd ibmsj ieeese ieeetc ieeetcad ipl jacm jcss scp sicomp tocs tods tog toms
+toois toplas tcs''').split())  # strings of the styles plain, alpha, abbrv and unsrt
 _ASSIGNED = re.compile(rf"{_NAME.pattern}\s*=")
-_KEY, _KEY_ROUND, _NO_KEY = re.compile(r"[^\s,}]*"), re.compile(r"[^\s,]*"), re.compile(rf"{_NAME.pattern}\s*=\s*[{{\"]")
+_KEY, _KEY_ROUND = re.compile(r"[^\s,}]*"), re.compile(r"[^\s,]*")
+_NO_KEY = re.compile(rf"{_NAME.pattern}\s*=\s*[{{\"]")
 _REST = re.compile(r"[^,{}=\n]*")
 _NOT_CLOSED = "Add what closes it: } or a quotation mark."
 
@@ -148,7 +150,9 @@ class _Strict:
                 if self.space() not in ends and not _ASSIGNED.match(self.text, self.at):
                     self.tell(begun, f"{said} has a value without braces.", "Put it into braces.")
                     raise _Stop
-                known = word.isdigit() or word.lower() in self.strings or word.lower().startswith("ieee_")
+                low = word.lower()
+                known = word.isdigit() or low in self.strings or low.startswith("ieee_")  # of IEEEabrv.bib
+                self.strings.add(low)  # it is told once
                 if not known: self.tell(begun, f"{said} is {word}, a string that is not defined, so it is empty.",
                                         f"Define it with @string, or write {{{word}}}.", "warning")
             else:
@@ -177,7 +181,8 @@ def _key(s: _Strict, begun: int) -> None:
         s.tell(start, f"There is no comma after the key “{key}”.", "Add it.")
     elif sign and sign != s.close:
         end = _REST.match(s.text, s.at, s.stop)[0]  # type: ignore[index]
-        s.tell(start, f"“{key} {end.strip()}” is no key: a key has no spaces.", "Write one word, also where it is cited.")
+        s.tell(start, f"“{key} {end.strip()}” is no key: a key has no spaces.",
+               "Write one word, also where it is cited.")
         s.at += len(end) + 1
     if odd := re.search(r"[\"#%'()={}~\\]", key):
         s.tell(start, f"biber does not accept {odd[0]} in a key, as in “{key}”.", "Write another key.", "note")
@@ -206,7 +211,8 @@ def _fields(s: _Strict, begun: int) -> None:
             raise _Stop
         s.at += 1
         value, low = s.value(name), name.lower()
-        if low in seen: s.tell(at, f"In {s.called()}, {name} is given twice; only one of them counts.", "Remove the other.",
+        if low in seen: s.tell(at, f"In {s.called()}, {name} is given twice; only one of them counts.",
+                               "Remove the other.",
                                "warning")
         else:
             for words, fix, stops in _odd_field(s.key, low, value):
@@ -292,9 +298,10 @@ def ris_flaws(text: str,  # of a RIS file
     if begun: found.append(Flaw(begun, "This entry is not closed.", "Write “ER  - ” at its end."))
     return found
 
-_RIS_TYPES = frozenset('''ABST ADVS AGGR ANCIENT ART BILL BLOG CASE CLSWK CTLG DBASE DICT EBOOK ECHAP EDBOOK EJOUR ENCYC EQUA
-FIGURE GOVDOC GRNT HEAR ICOMM INPR LEGAL MANSCPT MAP MGZN MPCT MULTI MUSIC NEWS PAMP PCOMM SER SLIDE SOUND STAND STAT STD
-UNBILL UNPD VIDEO WEB JFULL'''.split())
+_RIS_TYPES = frozenset('''ABST ADVS AGGR ANCIENT ART BILL BLOG CASE CLSWK CTLG DBASE DICT EBOOK ECHAP
+EDBOOK EJOUR ENCYC EQUA FIGURE GOVDOC GRNT HEAR ICOMM INPR LEGAL MANSCPT MAP MGZN
+MPCT MULTI MUSIC NEWS PAMP PCOMM SER SLIDE SOUND STAND STAT STD UNBILL UNPD
+VIDEO WEB JFULL'''.split())
 
 # %% ../../nbs/14a_flaws.ipynb #f018
 _OF_BIBTEX = {"journal": "container-title", "journaltitle": "container-title", "booktitle": "container-title",
@@ -302,9 +309,9 @@ _OF_BIBTEX = {"journal": "container-title", "journaltitle": "container-title", "
               "institution": "publisher", "authors": "author", "editors": "editor", "doi": "DOI", "url": "URL",
               "isbn": "ISBN", "issn": "ISSN", "keywords": "keyword", "series": "collection-title"}
 _CSL_TYPES = frozenset('''article-magazine article-newspaper bill broadcast classic collection entry entry-dictionary
-entry-encyclopedia event figure graphic hearing interview legal_case legislation map motion_picture musical_score pamphlet
-performance periodical personal_communication post post-weblog regulation review review-book song speech standard
-treaty'''.split())
+entry-encyclopedia event figure graphic hearing interview legal_case legislation map motion_picture musical_score
+pamphlet performance periodical personal_communication post post-weblog regulation review review-book song speech
+standard treaty'''.split())
 
 def _of_record(line: int, record: Mapping[str, Any]) -> Iterator[Flaw]:
     "What is wrong with an object of CSL."
@@ -315,14 +322,17 @@ def _of_record(line: int, record: Mapping[str, Any]) -> Iterator[Flaw]:
     if not typed: yield Flaw(line, f"{called} has no type.", 'Write "type": "document", or what it is.', "warning")
     elif typed not in CSL_KINDS and typed not in _CSL_TYPES:
         near = get_close_matches(typed, [*CSL_KINDS, *_CSL_TYPES], 1)
-        yield Flaw(line, f"{called}: “{typed}” is no type of CSL.", f"Write {near[0] if near else 'document'}.", "warning")
+        yield Flaw(line, f"{called}: “{typed}” is no type of CSL.", f"Write {near[0] if near else 'document'}.",
+                   "warning")
     for name, own in _OF_BIBTEX.items():
         if name in record and own != name and name not in CSL_FIELDS:
-            yield Flaw(line, f"{called}: “{name}” is no field of CSL, so it is not printed.", f"Write {own}.", "warning")
+            yield Flaw(line, f"{called}: “{name}” is no field of CSL, so it is not printed.", f"Write {own}.",
+                       "warning")
     for role in ("author", "editor", "translator"):
         names = record.get(role)
         if names and (not isinstance(names, list) or not all(isinstance(n, dict) for n in names)):
-            yield Flaw(line, f"{called}: {role} is no list of names.", '''Write [{"family": "…", "given": "…"}].''', "warning")
+            yield Flaw(line, f"{called}: {role} is no list of names.", '''Write [{"family": "…", "given": "…"}].''',
+                       "warning")
     if "issued" in record and not isinstance(record["issued"], dict):
         yield Flaw(line, f"{called}: issued is no date of CSL.", 'Write {"date-parts": [[2001]]}.', "warning")
 

@@ -321,7 +321,8 @@ def _apart(name: str, value: str) -> list[tuple[str, str]]:
 # %% ../../nbs/14_formats.ipynb #t010bc
 _PRINTS = re.compile(r"\\(?:(?:re|provide)?newcommand\*?|DeclareRobustCommand\*?|def|gdef)\s*\{?\s*\\([A-Za-z@]+)\s*\}?"
                      r"\s*(?:\[(\d)\]|((?:#\d)+))\s*\{((?:[^{}\\]|#\d)*)\}")
-_SILENT = {"noop": (1, ""), "noopsort": (1, ""), "sortnoop": (1, "")}  # macros whose names are known; their arguments, what they print
+# macros whose names are known; their arguments, what they print
+_SILENT = {"noop": (1, ""), "noopsort": (1, ""), "sortnoop": (1, "")}
 
 def _prints(preambles: Sequence[str]) -> dict[str, tuple[int, str]]:
     "The macros of a file that put their arguments in another order, or print nothing: their arguments, and the text."
@@ -338,7 +339,8 @@ def _printed(text: str, prints: Mapping[str, tuple[int, str]]) -> str:
             if not (group := _ONE_GROUP.match(text, at)): break
             args, at = [*args, group[1]], group.end()
         if len(args) < made[0]: continue
-        words = re.sub(r"#(\d)", lambda n: args[int(n[1]) - 1] if 0 < int(n[1]) <= len(args) else "", made[1])
+        words = made[1]
+        for number, arg in enumerate(args, 1): words = words.replace(f"#{number}", arg)
         text = text[: m.start()] + words + text[at:]
     return text
 
@@ -472,7 +474,8 @@ def _of_block(name: str, block: Any, strings: Mapping[str, str], sources: _Sourc
     yield replace(found, key="") if "no key" in note else found
 
 # %% ../../nbs/14_formats.ipynb #e019s
-_KEY_WITH_EQUALS = re.compile(r"(?m)^([ \t]*@[ \t]*\w+[ \t]*[{(]\s*)([^\s,={}\"()]*[:/?&.][^\s,={}\"()]*=[^\s,{}\"]*)(?=\s*,)")
+_KEY_WITH_EQUALS = re.compile(r"(?m)^([ \t]*@[ \t]*\w+[ "
+                              r"\t]*[{(]\s*)([^\s,={}\"()]*[:/?&.][^\s,={}\"()]*=[^\s,{}\"]*)(?=\s*,)")
 _EQUALS = "\ue027"  # stands for = in a key
 
 def bib_entries(name: str,  # of the file, for reports
@@ -679,7 +682,8 @@ def csl_entries(name: str,  # of the file, for reports
         if record is None and not begun: return
 
 # %% ../../nbs/14_formats.ipynb #g27b
-_YAML_KEY = re.compile(r"""(?:"([^"\n]*)"|'([^'\n]*)'|([^\s#:"'\[\]{},&*!|>%@-][^\n:#]*?|-[^\s:][^\n:]*?))\s*:(?=\s|$)""")
+_YAML_KEY = re.compile(r"""(?:"([^"\n]*)"|'([^'\n]*)'"""
+                       r"""|([^\s#:"'\[\]{},&*!|>%@-][^\n:#]*?|-[^\s:][^\n:]*?))\s*:(?=\s|$)""")
 
 def _scalar(text: str) -> Any:
     "A value of YAML on one line."
@@ -703,11 +707,13 @@ def _scalar(text: str) -> Any:
 class _Yaml:
     "Reads the part of YAML that bibliographies use."
     def __init__(self, text: str):
-        self.lines = [(len(line) - len(line.lstrip(" ")), line.strip(), n) for n, line in enumerate(text.splitlines(), 1)]
+        self.lines = [(len(line) - len(line.lstrip(" ")), line.strip(), n) for n,
+                      line in enumerate(text.splitlines(), 1)]
         self.at, self.begun = 0, dict[int, int]()  # id of a map -> its line
 
     def peek(self) -> tuple[int, str, int] | None:
-        while self.at < len(self.lines) and (not self.lines[self.at][1] or self.lines[self.at][1][0] == "#"): self.at += 1
+        while self.at < len(self.lines) and (not self.lines[self.at][1]
+                                             or self.lines[self.at][1][0] == "#"): self.at += 1
         return self.lines[self.at] if self.at < len(self.lines) else None
 
     def block(self, indent: int, depth: int = 0) -> Any:  # of the lines that are indented at least so
@@ -723,7 +729,8 @@ class _Yaml:
                 inner = indent + len(line[1]) - len(rest)
                 if not rest: self.at += 1
                 else: self.lines[self.at] = (inner, rest, line[2])
-                out.append(self.block(indent + 1, depth + 1) if not rest or _YAML_KEY.match(rest) or rest.startswith("- ")
+                out.append(self.block(indent + 1, depth + 1) if not rest or _YAML_KEY.match(rest)
+                           or rest.startswith("- ")
                            else self.value(rest, indent, depth))
             return out
         if not _YAML_KEY.match(words): return self.value(words, indent - 1, depth)
@@ -770,13 +777,15 @@ def _pandoc(record: Mapping[str, Any]) -> dict[str, Any]:
     return {k: date(v) if k in ("issued", "accessed") else v for k, v in record.items()}
 
 # %% ../../nbs/14_formats.ipynb #g28b
-_OWN_ONLY = frozenset("""ids crossref xref xdata entryset entrysubtype execute label options presort related relatedoptions
-relatedstring relatedtype shortauthor shorteditor shorthand shorthandintro sortkey sortname sortshorthand sorttitle sortyear
-key annote""".split())  # fields that are not inherited
+_OWN_ONLY = frozenset("""ids crossref xref xdata entryset entrysubtype execute label options presort related
+relatedoptions relatedstring relatedtype shortauthor shorteditor shorthand shorthandintro sortkey sortname sortshorthand
+sorttitle
+sortyear key annote""".split())  # fields that are not inherited
 _TITLES = ("title", "subtitle", "titleaddon")
 _PARTS = {"inproceedings": "proceedings", "conference": "proceedings", "incollection": "collection",
           "inreference": "reference", "suppcollection": "collection", "inbook": "book", "bookinbook": "book",
-          "suppbook": "book", "article": "periodical", "suppperiodical": "periodical"}  # a part -> the whole it stands in
+          # a part -> the whole it stands in
+          "suppbook": "book", "article": "periodical", "suppperiodical": "periodical"}
 _DATES = ("date", "year", "month")
 
 def _renamed(child: str, parent: str) -> dict[str, str]:
@@ -796,9 +805,11 @@ def _from(child: Entry, parent: Entry, plain: bool) -> Entry:
     fields, people = dict(child.fields), dict(child.people)
     for name, value in parent.fields.items():
         own = names.get(name, name)
-        if own and name not in (_OWN_ONLY if not plain else ()) and name not in _PEOPLE and not (dated and name in _DATES):
+        if own and name not in (_OWN_ONLY if not plain else ()) and name not in _PEOPLE and not (dated
+                                                                                                 and name in _DATES):
             fields.setdefault(own, value)
-    if names and parent.fields.get("booktitle"): fields["booktitle"] = child.fields.get("booktitle") or parent.fields["booktitle"]
+    whole = parent.fields.get("booktitle")
+    if names and whole and not child.fields.get("booktitle"): fields["booktitle"] = whole
     for role, listed in parent.people.items():
         people.setdefault(role if plain else names.get(role, role), listed)
         if child.kind in ("inbook", "bookinbook") and role == "author": people.setdefault("author", listed)

@@ -24,7 +24,6 @@ from ..identity import akin, facts_of, identifiers, is_preprint, one_paper, tell
 from ..llm.quoting import counted, one_line
 from ..ranking.signals import remembered
 from ..schema import Paper
-from ..sources.bibliography import no_paper
 from ..sources.flaws import Flaw, bib_strings, flaws
 from ..sources.formats import OTHERS
 from ..sources.records import clean_year, find_doi
@@ -187,7 +186,8 @@ def _flaw_in(case: Case, entry: LibraryEntry) -> bool:
     text = case._texts.get(entry.path, "")
     begin, end = _entry_range(text, entry.line) if text else (0, 0)
     last = _line_column(text, end)[0] if text else 0
-    return any(path == entry.path and entry.line <= flaw.line <= last and flaw.severity != "note" for path, flaw in case.flaws)
+    return any(path == entry.path and entry.line <= flaw.line <= last and flaw.severity != "note" for path,
+               flaw in case.flaws)
 
 def _syntax(case: Case) -> Iterator[Remark]:
     "What BibTeX or biber would reject in a bibliography, or read otherwise."
@@ -195,7 +195,8 @@ def _syntax(case: Case) -> Iterator[Remark]:
         text = case._texts[path]
         line = text[_starts(text)[flaw.line - 1] :].partition("\n")[0].rstrip()
         begin = len(line) - len(line.lstrip()) + 1
-        yield Remark(path, flaw.line, begin, flaw.line, max(len(line), begin) + 1, "syntax", flaw.severity, one_line(flaw.words),
+        yield Remark(path, flaw.line, begin, flaw.line, max(len(line), begin) + 1, "syntax", flaw.severity,
+                     one_line(flaw.words),
                      one_line(flaw.fix))
 
 def _parents(case: Case) -> Iterator[Remark]:
@@ -204,7 +205,8 @@ def _parents(case: Case) -> Iterator[Remark]:
         for name in ("crossref", "xdata", "entryset", "related"):
             for key in entry.entry.listed(name):
                 if case.library.find(key): continue
-                yield _remark(case, entry, "missing", "warning", f"{_called(entry)} names “{key}” ({name}), which is no entry.",
+                yield _remark(case, entry, "missing", "warning",
+                              f"{_called(entry)} names “{key}” ({name}), which is no entry.",
                               "Add that entry, or remove the field.", name)
 
 # %% ../../nbs/75_audit.ipynb #c015
@@ -241,8 +243,10 @@ _YEAR_WORDS = re.compile(r"press|appear|forthcoming|submitted|n\.?\s?d|date|year
                          r"|unpublished|ca?\.|\bs\.\s?a|ongoing|present|\\", re.IGNORECASE)
 _ARXIV = re.compile(r"(?<![\d.])(\d\d)(\d\d)\.(\d{3,6})(?!\d)")
 
-_EDTF = re.compile(r"[\s{]*(?:Y?-?\d{1,3}[\dXu][\dXu]?(?:[Ee]\d+)?(?:-[\dXu]{2}(?:-[\dXu]{2}(?:T[\d:.Z+-]+)?)?)?[~?%]?|\.\.|unknown)?"
-                   r"(?:/(?:Y?-?\d{1,4}[Xu]{0,2}(?:-[\dXu]{2}(?:-[\dXu]{2}(?:T[\d:.Z+-]+)?)?)?[~?%]?|\.\.|unknown)?)?[\s}]*")  # of biblatex
+_DAY = r"(?:-[\dXu]{2}(?:-[\dXu]{2}(?:T[\d:.Z+-]+)?)?)?[~?%]?"
+_YEAR = r"Y?-?(?:\d{4}|\d{3}[Xu]|\d\d[Xu]{2}|\d[Xu]{3}|\d{5,})(?:[Ee]\d+)?"
+_EDTF = re.compile(rf"[\s{{]*(?:(?:{_YEAR}{_DAY}|\.\.|unknown)?/)?"
+                   rf"(?:{_YEAR}{_DAY}|\.\.|unknown)?[\s}}]*", re.ASCII)
 
 def _bad_year(text: str, today: date) -> str:
     "What is wrong with a year; \"\" where nothing is."
@@ -699,7 +703,8 @@ def _misfits(case: Case) -> Iterator[Remark]:
             yield Remark(*draft.place(span), "misfit", "note", words, "Read the sentence again with the abstract.")
 
 # %% ../../nbs/75_audit.ipynb #c037
-CHECKS = (_syntax, _missing, _parents, _unused, _incomplete, _malformed, _duplicates, _published, _differing, _retractions, _strange,
+CHECKS = (_syntax, _missing, _parents, _unused, _incomplete, _malformed, _duplicates, _published, _differing,
+          _retractions, _strange,
           _misfits, _unanswered)
 
 # %% ../../nbs/75_audit.ipynb #c037_b
@@ -729,11 +734,14 @@ def what_was_read(draft: Manuscript | None,  # None: a bibliography alone
     parts, odd = list[str](), list[str]()
     if draft:
         files = counted(len(draft.files), f"file of {_FORMATS[draft.format]}", f"files of {_FORMATS[draft.format]}")
-        parts.append(f"{files} with {counted(len(draft.citations), 'citation')} of {counted(len(draft.cited_keys), 'work')}")
-        alone = sum(is_identifier(key) for key in draft.cited_keys) if draft.format == "markdown" else 0
+        parts.append(f"{files} with {counted(len(draft.citations), 'citation')} of "
+                     f"{counted(len(draft.cited_keys), 'work')}")
+        alone = sum(is_identifier(key) and not library.find(key)
+                    for key in draft.cited_keys) if draft.format == "markdown" else 0
         if alone: odd.append(f"{counted(alone, 'key')} that {'is an identifier' if alone == 1 else 'are identifiers'}")
         odd += [note.text.rstrip(".") for note in draft.notes if note.kind != "chapter"]
-    names = [file.path.name for file in library.files] + sorted({p.path.name for p in (draft.embedded if draft else ())})
+    names = [file.path.name for file in library.files] + sorted({p.path.name
+                                                                 for p in (draft.embedded if draft else ())})
     parts.append(" of ".join([counted(len(library), "entry", "entries"), *([", ".join(names)] if names else [])]))
     faulty = sum(bool(e.entry.fault) for e in library.entries)
     if faulty: odd.append(counted(faulty, "entry that cannot be parsed", "entries that cannot be parsed"))

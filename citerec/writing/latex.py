@@ -17,7 +17,8 @@ from pathlib import Path
 from ..errors import InputError
 from ..sources.formats import _split
 from ..text import _ACCENT, _HALF, _NO_KEY, _WANTS, _accented, _symbols
-from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Embedded, Found, Inclusion, OwnEntry, Span, TextFile,
+from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Embedded, Found, Inclusion, OwnEntry, Span,
+                                   TextFile,
                                    begin, end_paragraph, finish, heading, included, located, open_text, readable,
                                    unmarked)
 
@@ -67,8 +68,8 @@ def _learn_raw(text: str,
             raw.add(m[1] or m[2] or m[4] or f"{m[3]}code")
 
 # %% ../../nbs/69_latex.ipynb #l012
-_CONDITIONS = frozenset("""if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof ifcase
-ifdefined ifcsname iffontchar iftrue iffalse ifpdf ifxetex ifluatex ifPDFTeX ifXeTeX ifLuaTeX""".split())
+_CONDITIONS = frozenset("""if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof
+ifcase ifdefined ifcsname iffontchar iftrue iffalse ifpdf ifxetex ifluatex ifPDFTeX ifXeTeX ifLuaTeX""".split())
 _COMPARED = re.compile(r"\\ifnum\s{0,4}(\d{1,9})\s{0,4}([<=>])\s{0,4}(\d{1,9})(?!\d)|\\if([01])([\s\x0001])")
 _BRANCH = (r"|\\newif[ \t]{0,4}\\if(?P<new>[A-Za-z@]+)"
            r"|\\let[ \t]{0,4}\\if(?P<let>[A-Za-z@]+)[ \t]{0,4}=?[ \t]{0,4}\\if(?P<to>true|false)(?![A-Za-z@])"
@@ -85,7 +86,9 @@ class _Branches:
 
     def take(self, m: re.Match[str], text: str) -> tuple[int, int] | None:
         "Go on with a token; the part of the text that it ends and that is left out."
-        if m["brace"]: return self._brace(m["brace"])
+        if m["brace"]:
+            self._brace(m["brace"])
+            return None
         if self.dead < 0 and (name := m["new"] or m["let"] or m["flag"]):
             sure = self.depth == 0 and all(state is not None for state, _ in self.open)
             if m["new"]: self.flags[name] = False
@@ -383,9 +386,9 @@ _ONE_KEY = re.compile(r"[^,]+")
 
 _PARAMETER = re.compile(r"#{1,4}\d")
 
-_ASKS = re.compile(r"\W*(?:(?:todo|fixme|tbd|xxx+)\b\W+\S.*|(?:citations?|cite|refs?|references?)[\s_-]+(?:needed|missing"
-                   r"|required|here|tbd|todo)|(?:find|add|needs?|insert)[\s_-]+(?:\w+[\s_-]+){0,3}(?:cit\w*|ref\w*|papers?"
-                   r"|source))\W*", re.I | re.S)
+_ASKS = re.compile(r"\W*(?:(?:todo|fixme|tbd|xxx+)\b\W+\S.*|(?:citations?|cite|refs?|references?)[\s_-]+"
+                   r"(?:needed|missing|required|here|tbd|todo)|(?:find|add|needs?|insert)[\s_-]+(?:\w+[\s_-]+){0,3}"
+                   r"(?:cit\w*|ref\w*|papers?|source)(?:\s.*)?)\W*", re.I | re.S)
 
 def is_no_key(key: str) -> bool:
     "Whether a key is only a placeholder, such as a question mark, TODO, or words that ask for a citation."
@@ -547,7 +550,8 @@ def _learn(r: LatexReader, text: str, closes: dict[int, int]) -> None:
         if at in closes and (base := _ENVIRONMENT.search(text, at, closes[at])): r.aliases[m[1]] = base[2]
 
 # %% ../../nbs/69_latex.ipynb #l053bs
-_CONTENTS = re.compile(r"\\begin[ \t]{0,4}\{filecontents\*?\}\s{0,4}(?:\[([^\[\]]{0,100})\])?\s{0,4}\{([^{}\n]{1,200})\}"
+_CONTENTS = re.compile(r"\\begin[ "
+                       r"\t]{0,4}\{filecontents\*?\}\s{0,4}(?:\[([^\[\]]{0,100})\])?\s{0,4}\{([^{}\n]{1,200})\}"
                        r"((?:[^\\]|\\(?!end[ \t]{0,4}\{filecontents))*+)")
 
 def _job(r: LatexReader) -> str:
@@ -970,7 +974,8 @@ def _bibliography(r: LatexReader, view: View, name: str, a: int, at: int) -> int
     names = [words] if name in ("addbibresource", "addglobalbib") else words.split(",")
     for one in filter(None, (n.strip(" \n\t\x00\"") for n in names)):
         if "\\" in one:
-            r.found.note(f"The bibliography {one} was not read: the draft does not define this macro.", "odd bibliography",
+            r.found.note(f"The bibliography {one} was not read: the draft does not define this macro.",
+                         "odd bibliography",
                          view.span(a, arg[1] + 1))
         else: r.found.bibliographies.append((view.file, one))
     return arg[1] + 1
@@ -1082,7 +1087,8 @@ _LONGEST_STYLE = 400  # characters of a macro that is taken from a package
 _Command = Callable[[LatexReader, View, str, int, int], int]
 _SPECIAL: dict[str, _Command] = {
     **dict.fromkeys([*_REFS, "hyperref"], _refer), **dict.fromkeys(("url", "href", "path", "nolinkurl"), _url),
-    **dict.fromkeys(_NOTES, _footnote), **dict.fromkeys(_TODOS, _todo), "item": _item, "nocite": _nocite, "bib": _amsref,
+    **dict.fromkeys(_NOTES, _footnote), **dict.fromkeys(_TODOS, _todo), "item": _item, "nocite": _nocite,
+                                 "bib": _amsref,
     **dict.fromkeys(("bibliography", "addbibresource", "nobibliography", "addglobalbib"), _bibliography),
     **dict.fromkeys("""input include subfile subfileinclude import subimport includefrom subincludefrom inputfrom
                     subinputfrom InputIfFileExists loadglsentries""".split(), _include), "usepackage": _style}

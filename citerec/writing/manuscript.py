@@ -21,7 +21,8 @@ from ..sources.formats import OTHERS, Name, split_names
 from ..text import _ROUND, _SQUARE, _TODO, _round, _square, _todo
 from .latex import LatexReader, read_latex
 from .markdown import MarkdownReader, is_identifier, nocited_in
-from .prose import (CITED, OPEN, Citation, Embedded, Format, Found, Note, NoteKind, OwnEntry, Paragraph, Sentence,
+from .prose import (CITED, OPEN, Citation, Embedded, Format, Found, Note, NoteKind, OwnEntry, Paragraph,
+                                   Sentence,
                                    Slot, Span, TextFile, cut, end_paragraph, format_of, open_text, readable, text_file,
                                    unmarked)
 
@@ -210,7 +211,8 @@ def _sentences(cuts: list[_Cut]) -> tuple[Sentence, ...]:
 
 # %% ../../nbs/71_manuscript.ipynb #s031
 _PROJECT = (".git", "_quarto.yml", "_bookdown.yml", "_config.yml", "_toc.yml", "myst.yml")  # stands in its folder
-_SETTINGS = ("_quarto.yml", "_bookdown.yml", "_config.yml", "_metadata.yml", "index.Rmd", "index.qmd", "myst.yml")  # may
+# may
+_SETTINGS = ("_quarto.yml", "_bookdown.yml", "_config.yml", "_metadata.yml", "index.Rmd", "index.qmd", "myst.yml")
 _NAMED = re.compile(r"(?m)^[ \t]*(?:bibliography|bibtex_bibfiles)[ \t]*:[ \t]*(.*)$((?:\n[ \t]*-[ \t]+\S.*$)*)")
 _BIBLIOGRAPHIES = (".bib", ".bibtex", ".ris", ".json", ".yaml", ".yml")
 
@@ -278,8 +280,8 @@ _WILD = re.compile(r"[*?\[{]")  # of a pattern
 def _matching(place: Path, project: Path, name: str) -> list[Path]:
     "The files in a folder that a pattern of biber names, such as `refs/*.bib` or `{a,b}.bib`."
     braces = re.search(r"\{([^{}]*)\}", name)
-    if braces: names = [name[: braces.start()] + part + name[braces.end() :] for part in braces[1].split(",")]
-    else: names = [name]
+    parts = braces[1].split(",") if braces else []
+    names = [name[: braces.start()] + part + name[braces.end() :] for part in parts if braces] or [name]
     try: found = {p.resolve() for one in names[:_BESIDE] if not Path(one).is_absolute() for p in place.glob(one)}
     except (OSError, ValueError, RuntimeError, NotImplementedError): return []
     return sorted(p for p in found if p.is_file() and p.is_relative_to(project) and p.suffix.lower() in _BIBLIOGRAPHIES)
@@ -414,7 +416,8 @@ def _of_heads(found: Found, front: str) -> None:
     "The references and the keys of `nocite` in the head of a draft, and in the settings of its project."
     file = found.files[0]
     if _REFERENCES.search(front):
-        found.embedded.append(Embedded(file.path or Path("text"), file.text.count("\n", 0, file.text.find("---")) + 2, front, True))
+        found.embedded.append(Embedded(file.path or Path("text"), file.text.count("\n", 0, file.text.find("---")) + 2,
+                                       front, True))
     if not file.path: return
     folder = file.path.resolve().parent
     project = _project(folder)
@@ -430,7 +433,8 @@ def _check_named(found: Found, bibliographies: Sequence[Path]) -> None:
     "Note that a draft cites and names no bibliography, where nothing else was noted of one."
     if bibliographies or found.embedded or found.own_entries: return
     if any(note.kind.endswith("bibliography") for note in found.notes): return
-    keys = [k for c in found.citations for k in c.keys if found.files[0].format == "latex" or not is_identifier(k)]
+    def needs(key: str) -> bool: return not is_identifier(key) and not any(f"[@{key}]:" in f.text for f in found.files)
+    keys = [k for c in found.citations for k in c.keys if found.files[0].format == "latex" or needs(k)]
     if keys and (path := found.files[0].path):
         found.note(f"{path.name} cites {counted(len(set(keys)), 'work')}, and names no bibliography that can be found.",
                    "no bibliography")
