@@ -340,7 +340,8 @@ def _draft_details(actions: dict[str, argparse.ArgumentParser]) -> None:
                  "times")
     for one in (actions["check"].add_argument, audit):
         one("--only", action="append", metavar="CODE", help="only these remarks, by the word in brackets behind each, "
-            "such as slot or missing,retracted; what is left out does not change the exit code")
+            "such as slot or missing,retracted; what is left out does not change the exit code, but a part that was "
+            "not read does")
     audit("--look-up", action="store_true", help="ask Crossref for entries that the corpus does not have")
     audit("--bib", action="append", metavar="FILE",
           help="check this bibliography in place of the draft's own; may be given several times")
@@ -618,7 +619,9 @@ def _find(args: argparse.Namespace) -> int:
     reports = [_found(args, file) for file in args.drafts]
     only = {code.strip() for codes in args.only or () for code in codes.split(",")}
     remarks = tuple(remark for report in reports for remark in report if not only or remark.code in only)
-    return _report(args.format, Report(remarks, reports[0].title if len(reports) == 1 else f"{len(reports)} drafts"))
+    unread = tuple(words for report in reports for words in report.unread)
+    title = reports[0].title if len(reports) == 1 else f"{len(reports)} drafts"
+    return _report(args.format, Report(remarks, title, unread))
 
 # %% ../nbs/99_cli.ipynb #d06
 def _show_change(args: argparse.Namespace, change: Any, **more: Any) -> None:

@@ -8,10 +8,12 @@ __all__ = ['SOURCES', 'CHOICES', 'Chosen', 'SourceMaker', 'listed', 'year_range'
 
 # %% ../../nbs/42_catalogue.ipynb #c003
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -191,8 +193,16 @@ Chosen = dict[str, Any]  # name of a choice -> value; as it is kept in the manif
 _FOLDER_OPTIONS = frozenset({"vectors"})  # choices that a folder of records understands
 
 def _check_choices(sources: Sequence[str], choices: Chosen) -> None:
-    "Raise `InputError` for a choice that does not exist, or that none of the sources accepts."
+    "Raise `InputError` for a choice or a source that does not exist, or a choice that none of the sources accepts."
     from citerec.errors import InputError
+    for name in sources:
+        if name in SOURCES or re.search(r"[/\\.]", name) or os.path.exists(name): continue
+        files = name.lower() in ("csl", "csl-json", "json", "bibtex", "biblatex", "ris", "zotero", "mendeley", "jabref")
+        near = get_close_matches(name, SOURCES, 1)
+        raise InputError(f"There is no source {name!r}, and no such folder.",
+                         "--source bib --file FILE reads .bib, .ris and CSL-JSON." if files else
+                         f"Did you mean {near[0]!r}?" if near else
+                         f"Choose among {', '.join(SOURCES)}, or name a folder.")
     options = [SOURCES[name].options if name in SOURCES else _FOLDER_OPTIONS for name in sources]
     understood = frozenset().union(*options)
     for name, value in choices.items():

@@ -15,8 +15,10 @@ from itertools import islice
 from pathlib import Path
 
 from ..errors import InputError
+from ..sources.formats import _split
 from ..text import _ACCENT, _HALF, _NO_KEY, _WANTS, _accented, _symbols
-from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Found, Inclusion, OwnEntry, Span, TextFile,
+from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Embedded, Found, Inclusion, OwnEntry, Span,
+                                   TextFile,
                                    begin, end_paragraph, finish, heading, included, located, open_text, readable,
                                    unmarked)
 
@@ -25,7 +27,6 @@ _RAW = "verbatim Verbatim BVerbatim LVerbatim lstlisting minted comment filecont
 _COMMENT = re.compile(r"%[^\n]*(?:\n[ \t\x00]*+(?!\n|\Z))?")
 _VERB = re.compile(r"\\(?:verb|lstinline|mintinline)\*?(?:\[[^\[\]\n]{0,200}\])?(?:(?<=mintinline)\{\w{1,20}\})?"
                    r"(?:\{([^{}\n]{0,500})\}|([^A-Za-z\s*\[])(.{0,300}?)\2)")
-_SKIPPED = re.compile(r"\\(?:fi|else)(?![A-Za-z])")
 
 @dataclass(frozen=True)
 class Masked:
@@ -67,21 +68,91 @@ def _learn_raw(text: str,
             raw.add(m[1] or m[2] or m[4] or f"{m[3]}code")
 
 # %% ../../nbs/69_latex.ipynb #l012
+_CONDITIONS = frozenset("""if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof
+ifcase ifdefined ifcsname iffontchar iftrue iffalse ifpdf ifxetex ifluatex ifPDFTeX ifXeTeX ifLuaTeX""".split())
+_COMPARED = re.compile(r"\\ifnum\s{0,4}(\d{1,9})\s{0,4}([<=>])\s{0,4}(\d{1,9})(?!\d)|\\if([01])([\s\x0001])")
+_BRANCH = (r"|\\newif[ \t]{0,4}\\if(?P<new>[A-Za-z@]+)"
+           r"|\\let[ \t]{0,4}\\if(?P<let>[A-Za-z@]+)[ \t]{0,4}=?[ \t]{0,4}\\if(?P<to>true|false)(?![A-Za-z@])"
+           r"|\\(?P<branch>if[A-Za-z@]*|else|fi)(?![A-Za-z@])"
+           r"|\\(?P<flag>[A-Za-z@]{1,40}?)(?P<set>true|false)(?![A-Za-z@])|(?P<brace>[{}])")
+
+class _Branches:
+    "Which parts of a text its conditionals leave out: those whose outcome is written in the draft."
+    def __init__(self, flags: dict[str, bool | None]):
+        self.flags = flags  # of \newif; None: it is not known what they are
+        self.open: list[tuple[bool | None, int]] = []  # what each conditional is here, and in how many braces it began
+        self.depth, self.dead = 0, -1  # where the text begins that is left out; -1: none is
+        self.level = 0  # the conditional that leaves it out
+
+    def take(self, m: re.Match[str], text: str) -> tuple[int, int] | None:
+        "Go on with a token; the part of the text that it ends and that is left out."
+        if m["brace"]:
+            self._brace(m["brace"])
+            return None
+        if self.dead < 0 and (name := m["new"] or m["let"] or m["flag"]):
+            sure = self.depth == 0 and all(state is not None for state, _ in self.open)
+            if m["new"]: self.flags[name] = False
+            elif m["let"] or name in self.flags: self.flags[name] = (m["to"] or m["set"]) == "true" if sure else None
+        if not (word := m["branch"]): return None
+        if word == "fi": return self._end(m.end())
+        if word == "else": return self._otherwise(*m.span())
+        known = word in _CONDITIONS or word[2:] in self.flags
+        if word == "iff" or (not known and text.startswith("{", m.end())): return None
+        state = self._state(word, text, m.start())
+        self.open.append((state, self.depth))
+        if self.dead >= 0 or state is None: return None
+        if state: return m.span()
+        self.dead, self.level = m.start(), len(self.open)
+        return None
+
+    def _state(self, word: str, text: str, at: int) -> bool | None:
+        if word in ("iftrue", "iffalse"): return word == "iftrue"
+        if word[2:] in self.flags: return self.flags[word[2:]]
+        if not (m := _COMPARED.match(text, at)): return None
+        if m[4]: return m[4] == m[5]
+        a, b = int(m[1]), int(m[3])
+        return a < b if m[2] == "<" else a > b if m[2] == ">" else a == b
+
+    def _brace(self, sign: str) -> None:
+        self.depth = max(self.depth + (1 if sign == "{" else -1), 0)
+        while self.open and self.open[-1][1] > self.depth:  # a definition ends, and what it began with it
+            self.open.pop()
+            if self.level > len(self.open): self.dead, self.level = -1, 0
+
+    def _end(self, at: int) -> tuple[int, int] | None:
+        if not self.open or (self.dead < 0 and self.open[-1][1] < self.depth): return None
+        _, depth = self.open.pop()
+        if self.dead < 0 or self.level <= len(self.open): return None
+        left, self.dead, self.level, self.depth = self.dead, -1, 0, depth
+        return left, at
+
+    def _otherwise(self, a: int, b: int) -> tuple[int, int] | None:
+        if not self.open or (self.dead < 0 and self.open[-1][1] < self.depth): return None
+        state, depth = self.open[-1]
+        if self.dead >= 0 and self.level == len(self.open):
+            left, self.dead, self.level, self.depth = self.dead, -1, 0, depth
+            self.open[-1] = (None, depth)
+            return left, b
+        if self.dead < 0 and state: self.dead, self.level = a, len(self.open)
+        return None
+
 def masked(text: str,  # of a file of LaTeX
            raw: set[str] | None = None,  # verbatim environments of the draft's own; those that the text defines join
+           flags: dict[str, bool | None] | None = None,  # conditionals of the draft's own; those of the text join
            ) -> Masked:
-    "Comments and verbatim text as zero characters."
+    "Comments, verbatim text and what conditionals leave out as zero characters."
     text = unmarked(text).replace("\r\n", "\x00\n").replace("\r", "\n")
     raw = set() if raw is None else raw
     _learn_raw(text, raw)
     names = "|".join(sorted(map(re.escape, raw.union(_RAW))))
-    token = re.compile(rf"\\begin[ \t]{{0,4}}\{{((?:{names})\*?)\}}|\\iffalse(?![A-Za-z])"
+    token = re.compile(rf"\\begin[ \t]{{0,4}}\{{((?:{names})\*?)\}}"
                        r"|\\(?:verb|lstinline|mintinline)(?![A-Za-z])"
-                       r"|\\(?:url|href|path|nolinkurl)\s{0,4}\{[^{}\n]*\}|\\[\s\S]|%")
-    out: list[str] = []
+                       r"|\\(?:url|href|path|nolinkurl)\s{0,4}\{[^{}\n]*\}" + _BRANCH + r"|\\[\s\S]|%")
+    hidden: list[tuple[int, int, str]] = []
+    branches = _Branches({} if flags is None else flags)
     verbs: dict[int, tuple[int, int, int]] = {}
     unclosed: set[str] = set()  # environments that have no end in the rest of the text
-    at = done = 0
+    at = 0
     while m := token.search(text, at):
         a, at = m.span()
         fill = "\x00"
@@ -92,19 +163,21 @@ def masked(text: str,  # of a file of LaTeX
                 unclosed.add(m[1])
                 continue
             at, fill = end + len(m[1]) + 6, "\n"
-        elif m[0] == r"\iffalse":
-            found = None if "\\fi" in unclosed else _SKIPPED.search(text, at)
-            if not found:
-                unclosed.add("\\fi")
-                continue
-            at = found.end()
+        elif m["brace"] or m["branch"] or m["new"] or m["let"] or m["flag"]:
+            if not (left := branches.take(m, text)): continue
+            a = left[0]
+            while hidden and hidden[-1][0] >= a: hidden.pop()
+            while verbs and next(reversed(verbs)) >= a: verbs.popitem()
         elif len(m[0]) > 2:
             if not (verb := _VERB.match(text, a)): continue
             at = verb.end()
             verbs[a] = (*verb.span(1 if verb[1] is not None else 3), at)
         else: continue
-        out += [text[done:a], fill * (at - a)]
-        done = at
+        hidden.append((a, at, fill))
+    out, done = list[str](), 0
+    for a, end, fill in hidden:
+        out += [text[done:a], fill * (end - a)]
+        done = end
     return Masked("".join([*out, text[done:]]), verbs)
 
 # %% ../../nbs/69_latex.ipynb #l013
@@ -313,12 +386,17 @@ _ONE_KEY = re.compile(r"[^,]+")
 
 _PARAMETER = re.compile(r"#{1,4}\d")
 
+_ASKS = re.compile(r"\W*(?:(?:todo|fixme|tbd|xxx+)\b\W+\S.*|(?:citations?|cite|refs?|references?)[\s_-]+"
+                   r"(?:needed|missing|required|here|tbd|todo)|(?:find|add|needs?|insert)[\s_-]+(?:\w+[\s_-]+){0,3}"
+                   r"(?:cit\w*|ref\w*|papers?|source)(?:\s.*)?)\W*", re.I | re.S)
+
 def is_no_key(key: str) -> bool:
-    "Whether a key is only a placeholder, such as a question mark or TODO."
-    return len(key) <= _LONGEST_WORD and bool(_NO_KEY.fullmatch(key))
+    "Whether a key is only a placeholder, such as a question mark, TODO, or words that ask for a citation."
+    return (len(key) <= _LONGEST_WORD and bool(_NO_KEY.fullmatch(key))) or (
+        len(key) <= _LONGEST_WORDS and bool(_ASKS.fullmatch(key)))
 
 # %% ../../nbs/69_latex.ipynb #l041s
-_LONGEST_WORD = 40  # most characters of a placeholder for a key
+_LONGEST_WORD, _LONGEST_WORDS = 40, 300  # most characters of a placeholder for a key, and of words in place of one
 
 @dataclass(frozen=True)
 class Cited:
@@ -358,7 +436,12 @@ def given_keys(text: str, name: str, at: int) -> Cited | None:
                 empty = empty or not found
                 if not several: break
         else: break
+    if any(" " in key and is_no_key(key) for key, *_ in keys):  # words go on behind a comma
+        keys = [k for k in keys if " " not in k[0] or is_no_key(k[0])]
+    if end >= 0 and (place := _STARRED.match(text, end)): end = place.end()
     return Cited(tuple(keys), empty, end, tuple(options)) if end >= 0 else None
+
+_STARRED = re.compile(r"\*\{(?:[^{}\n]|\{[^{}\n]{0,100}\}){0,200}+\}")  # of amsrefs: the place in the work
 
 # %% ../../nbs/69_latex.ipynb #l051
 _REFS = frozenset("""ref eqref autoref pageref nameref cref Cref vref Vref labelcref cpageref Cpageref fullref subref
@@ -426,6 +509,7 @@ class LatexReader:
         self.citing: dict[str, bool] = {}  # whether a macro leads to a citation or to a file
         self.aliases: dict[str, str] = {}  # environment of the draft's own -> the environment that it begins
         self.raw: set[str] = set()  # verbatim environments of the draft's own
+        self.flags: dict[str, bool | None] = {}  # conditionals of the draft's own
         self.call: tuple[str, Span] | None = None  # the macro that is being replaced
         self.depth = 0  # of parts that are read within parts
         self.told: set[str] = set()  # what was noted already
@@ -466,14 +550,28 @@ def _learn(r: LatexReader, text: str, closes: dict[int, int]) -> None:
         if at in closes and (base := _ENVIRONMENT.search(text, at, closes[at])): r.aliases[m[1]] = base[2]
 
 # %% ../../nbs/69_latex.ipynb #l053bs
+_CONTENTS = re.compile(r"\\begin[ "
+                       r"\t]{0,4}\{filecontents\*?\}\s{0,4}(?:\[([^\[\]]{0,100})\])?\s{0,4}\{([^{}\n]{1,200})\}"
+                       r"((?:[^\\]|\\(?!end[ \t]{0,4}\{filecontents))*+)")
+
+def _job(r: LatexReader) -> str:
+    "The name that TeX gives to what it makes: that of the main file."
+    path = r.found.files[0].path
+    return path.stem if path else "text"
+
 def read_latex(r: LatexReader,
                file: TextFile) -> None:
     "Read a file."
     number = len(r.found.files)
     r.found.files.append(file)
-    hidden = masked(file.text, r.raw)
+    hidden = masked(file.text, r.raw, r.flags)
     view = View(hidden.text, number, verbs=hidden.verbs)
     _learn(r, view.text, view.closes)
+    for m in _CONTENTS.finditer(file.text):
+        if hidden.text[m.start()] != "\n": continue  # in a comment, or left out
+        part = Embedded(file.path or Path("text"), file.line_column(m.start(3))[0], m[3])
+        name = m[2].strip().replace(r"\jobname", _job(r))
+        r.found.contents[name] = part, bool(re.search("force|overwrite", m[1] or ""))
     start = re.compile(r"\\begin[ \t]{0,4}\{document\}").search(view.text)
     stop = re.compile(r"\\end[ \t]{0,4}\{document\}").search(view.text, start.end() if start else 0)
     if start:
@@ -488,7 +586,7 @@ def _mask_again(r: LatexReader, view: View,
                 ) -> None:
     "Mask a file again after another one that it includes, if it uses verbatim environments that are defined there."
     if view.starts is not None or not any(f"\\begin{{{name}" in view.text for name in r.raw - known): return
-    view.show(masked(r.found.files[view.file].text, r.raw))
+    view.show(masked(r.found.files[view.file].text, r.raw, dict(r.flags)))
 
 # %% ../../nbs/69_latex.ipynb #l054
 def _run(r: LatexReader, view: View, a: int, b: int) -> None:
@@ -631,6 +729,7 @@ def _citation(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     "Read a citation."
     cited = given_keys(view.text, name, at)
     if not cited:
+        if name == "citelist" and at in view.closes: return at  # of amsrefs: a list of citing commands
         if _NEEDED.search(name): r.found.slot(view.span(a, at))
         elif view.text.startswith("{", at): _told(r, view, a, f"\\{name}{{ is not closed; it was left out.")
         return at
@@ -871,10 +970,48 @@ def _item(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
 def _bibliography(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at)
     if not arg: return at
-    words = view.text[slice(*arg)]
+    words = _file_name(r, view.text[slice(*arg)])
     names = [words] if name in ("addbibresource", "addglobalbib") else words.split(",")
-    r.found.bibliographies += [(view.file, n.strip(" \n\t\x00")) for n in names if n.strip(" \n\t\x00")]
+    for one in filter(None, (n.strip(" \n\t\x00\"") for n in names)):
+        if "\\" in one:
+            r.found.note(f"The bibliography {one} was not read: the draft does not define this macro.",
+                         "odd bibliography",
+                         view.span(a, arg[1] + 1))
+        else: r.found.bibliographies.append((view.file, one))
     return arg[1] + 1
+
+def _file_name(r: LatexReader, words: str) -> str:
+    "A name in which the macros without arguments are replaced, as far as the draft defines them."
+    def body(m: re.Match[str]) -> str:
+        if m[1] == "jobname": return _job(r)
+        macro = r.macros.get(m[1])
+        return macro.body if macro and not macro.parameters else m[0]
+    for _ in range(_ALIASES):
+        words = re.sub(r"\\(?:subfix|detokenize|string)\s*\{([^{}]*)\}", r"\1", words)
+        if (new := re.sub(r"\\([A-Za-z@]+)[ \t]*(?:\{\})?", body, words)) == words: break
+        words = new[:_LONGEST_NAME]
+    return words.strip("{} \n") if words.startswith("{") else words
+
+_LONGEST_NAME = 5_000  # characters of a name, or of a list of names
+
+def _amsref(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
+    "Read an entry of amsrefs: `\\bib{key}{type}{fields}`."
+    places, here = list[tuple[int, int]](), at + view.text.startswith("*", at)
+    for _ in range(3):
+        here = _after_space(view.text, here)
+        if here not in view.closes: return at
+        places.append((here + 1, view.closes[here]))
+        here = view.closes[here] + 1
+    key, kind, fields = (view.text[slice(*place)].replace("\x00", "") for place in places)
+    values: dict[str, list[str]] = {}
+    for part in _split(fields, ","):
+        field, _, value = part.partition("=")
+        if value.strip(): values.setdefault(field.strip(), []).append(value.strip().removeprefix("{").removesuffix("}"))
+    written = ",".join(f"{field}={{{' and '.join(held)}}}" for field, held in values.items())
+    file = r.found.files[view.file]
+    line = file.line_column(view.span(a, at).start)[0]
+    r.found.embedded.append(Embedded(file.path or Path("text"), line, f"@{kind.strip()}{{{key.strip()},{written}}}"))
+    return here
 
 def _nocite(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     cited = given_keys(view.text, name, at)
@@ -951,6 +1088,7 @@ _Command = Callable[[LatexReader, View, str, int, int], int]
 _SPECIAL: dict[str, _Command] = {
     **dict.fromkeys([*_REFS, "hyperref"], _refer), **dict.fromkeys(("url", "href", "path", "nolinkurl"), _url),
     **dict.fromkeys(_NOTES, _footnote), **dict.fromkeys(_TODOS, _todo), "item": _item, "nocite": _nocite,
+                                 "bib": _amsref,
     **dict.fromkeys(("bibliography", "addbibresource", "nobibliography", "addglobalbib"), _bibliography),
     **dict.fromkeys("""input include subfile subfileinclude import subimport includefrom subincludefrom inputfrom
                     subinputfrom InputIfFileExists loadglsentries""".split(), _include), "usepackage": _style}

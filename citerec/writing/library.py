@@ -29,11 +29,11 @@ from ..llm.quoting import one_line
 from ..ranking.choosing import SIGNALS, PaperList, list_signals, parts_of, shares_of, shipped_chooser
 from ..ranking.signals import remembered
 from ..schema import Paper
-from ..sources.bibliography import check_bibliography, paper_of, read_bibliography
-from ..sources.formats import Entry, bib_entries
+from ..sources.bibliography import check_bibliography, no_paper, paper_of, read_bibliography
+from ..sources.formats import Entry, bib_entries, inherited, yaml_entries
 from ..text import clean, marked_prose
 from .manuscript import Manuscript
-from .prose import OwnEntry
+from .prose import Embedded, OwnEntry
 
 # %% ../../nbs/72_draft_library.ipynb #c005
 @dataclass(frozen=True)
@@ -105,19 +105,17 @@ class ReadFile:
         return (now.st_size, now.st_mtime_ns) != (self.size, self.modified) and sha256_of(self.path) != self.sha256
 
 # %% ../../nbs/72_draft_library.ipynb #c013s
-def _read(path: Path) -> tuple[ReadFile, list[Entry]]:
+def _read(path: Path, strings: dict[str, str]) -> tuple[ReadFile, list[Entry]]:
     "A file, and its entries. Raises `InputError`."
-    text, entries = read_bibliography(path)
+    text, entries = read_bibliography(path, strings)
     status = path.stat()
     return ReadFile(path, text, status.st_size, status.st_mtime_ns, sha256_of(path)), entries
 
 # %% ../../nbs/72_draft_library.ipynb #c015
-_NO_PAPER = "it has no title"
-
 def _entry(entry: Entry, path: Path, corpus: Corpus | None) -> LibraryEntry:
     "An entry with its paper, and the corpus' record of it."
     paper = paper_of(entry)
-    notes = [entry.fault or ("" if paper else _NO_PAPER), entry.note]
+    notes = [no_paper(entry), entry.note]
     plain = LibraryEntry(entry.key, entry, paper, path, entry.line, note="; ".join(filter(None, notes)))
     if paper is None or corpus is None or not (known := recognise(paper, corpus)): return plain
     return replace(plain, record=known[0], how=known[1])
@@ -202,12 +200,13 @@ class _Entries:
 
     @made_once
     def by_key(self) -> dict[str, LibraryEntry]:
-        "The entries by their keys; where a key is used twice, the first one."
-        return {e.key: e for e in reversed(self.entries) if e.key}
+        "The entries by their keys, also by those in `ids`; where a key is used twice, the first one."
+        other = {alias: e for e in reversed(self.entries) for alias in e.entry.listed("ids")}
+        return other | {e.key: e for e in reversed(self.entries) if e.key}
 
     @made_once
     def _by_lower_key(self) -> dict[str, LibraryEntry]:
-        return {e.key.casefold(): e for e in reversed(self.entries) if e.key}
+        return {key.casefold(): e for key, e in reversed(self.by_key.items())}
 
     def find(self,
              key: str,  # a citation key; upper and lower case may differ
@@ -343,6 +342,11 @@ def _within(text: str, corpus: Corpus) -> Paper | None:
                key=lambda p: len(p.title))
 
 # %% ../../nbs/72_draft_library.ipynb #c036ds
+def _embedded(part: Embedded) -> list[Entry]:
+    "The entries of a bibliography that stands inside a draft, or in the settings of its project."
+    read = yaml_entries if part.is_yaml else bib_entries
+    return [replace(e, line=e.line + part.line - 1) for e in read(part.path.name, part.text)]
+
 def _own_entry(own: OwnEntry, manuscript: Manuscript, corpus: Corpus | None) -> LibraryEntry:
     "An entry of a draft's own list."
     path = manuscript.files[own.span.file].path or Path("text")
@@ -367,8 +371,11 @@ class Bibliography(_Answering):
     @classmethod
     def _of_files(cls, paths: Iterable[Path], corpus: Corpus | None,
                   others: Iterable[LibraryEntry] = ()) -> "Bibliography":
-        read = [_read(path) for path in dict.fromkeys(paths)]
-        entries = [_entry(e, file.path, corpus) for file, found in read for e in found]
+        strings: dict[str, str] = {}
+        read = [_read(path, strings) for path in dict.fromkeys(paths)]
+        where = [file.path for file, found in read for _ in found]
+        whole = inherited([e for _, found in read for e in found])
+        entries = [_entry(e, path, corpus) for e, path in zip(whole, where, strict=True)]
         return cls((*entries, *others), tuple(file for file, _ in read), corpus)
 
     @classmethod
@@ -378,6 +385,7 @@ class Bibliography(_Answering):
            ) -> "Bibliography":
         "The library of a draft: the bibliographies that it names, and its own list. Raises `InputError`."
         own = [_own_entry(e, manuscript, corpus) for e in manuscript.own_entries]
+        own += [_entry(e, part.path, corpus) for part in manuscript.embedded for e in inherited(_embedded(part))]
         return cls._of_files(filter(Path.is_file, map(Path, manuscript.bibliographies)), corpus, own)
 
     def joined(self,

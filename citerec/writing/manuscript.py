@@ -22,10 +22,10 @@ from ..llm.quoting import counted
 from ..sources.formats import OTHERS, Name, split_names
 from ..text import _ROUND, _SQUARE, _TODO, _round, _square, _todo
 from .latex import LatexReader, read_latex
-from .markdown import MarkdownReader
-from .prose import (CITED, OPEN, Citation, Format, Found, Note, NoteKind, OwnEntry, Paragraph, Sentence,
-                                   Slot, Span, TextFile, cut, end_paragraph, format_of, located, open_text, readable,
-                                   text_file, unmarked)
+from .markdown import MarkdownReader, is_identifier, nocited_in
+from .prose import (CITED, OPEN, Citation, Embedded, Format, Found, Note, NoteKind, OwnEntry, Paragraph,
+                                   Sentence, Slot, Span, TextFile, cut, end_paragraph, format_of, located, open_text,
+                                   readable, text_file, unmarked)
 
 # %% ../../nbs/71_manuscript.ipynb #s011
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Manuscript:
     format: Format
     nocited: tuple[str, ...] = ()  # keys of \nocite
     own_entries: tuple[OwnEntry, ...] = ()  # of a `thebibliography`
+    embedded: tuple[Embedded, ...] = ()  # bibliographies that stand in the draft, or in the settings of its project
 
     @cached_property
     def cited_keys(self) -> tuple[str, ...]:
@@ -212,11 +213,10 @@ def _sentences(cuts: list[_Cut]) -> tuple[Sentence, ...]:
 
 # %% ../../nbs/71_manuscript.ipynb #s031
 _PROJECT = (".git", "_quarto.yml", "_bookdown.yml", "_config.yml", "_toc.yml", "myst.yml")  # stands in its folder
-_SETTINGS = ("_quarto.yml", "_bookdown.yml", "_config.yml", "index.Rmd", "index.qmd", "myst.yml")  # may name a file
+# may
+_SETTINGS = ("_quarto.yml", "_bookdown.yml", "_config.yml", "_metadata.yml", "index.Rmd", "index.qmd", "myst.yml")
 _NAMED = re.compile(r"(?m)^[ \t]*(?:bibliography|bibtex_bibfiles)[ \t]*:[ \t]*(.*)$((?:\n[ \t]*-[ \t]+\S.*$)*)")
-_YAML = (".yaml", ".yml")
-_BIBLIOGRAPHIES = (".bib", ".bibtex", ".ris", ".json", *_YAML)
-_EXPORT = "export it as BibTeX, RIS or CSL-JSON"
+_BIBLIOGRAPHIES = (".bib", ".bibtex", ".ris", ".json", ".yaml", ".yml")
 
 def _named_in(yaml: str) -> list[str]:
     "Bibliographies that YAML names."
@@ -246,10 +246,10 @@ def _bibliographies(found: Found, front: str, format: Format) -> list[Path]:
             for settings in (up / name for name in _SETTINGS):
                 if settings.is_file() and not named:
                     named = [(settings, n) for n in _named_in(open_text(settings, "text").text)]
-    paths = [_bibliography(found, folder, project, beside, name) for beside, name in named]
-    kept = list(dict.fromkeys(p for p in paths if p))
-    refused = any(note.kind == "outside bibliography" for note in found.notes)
-    if kept or found.own_entries or refused: return kept
+    paths = [p for beside, name in named for p in _bibliography(found, folder, project, beside, name)]
+    kept = list(dict.fromkeys(paths))
+    refused = any(note.kind in ("outside bibliography", "odd bibliography") for note in found.notes)
+    if kept or found.own_entries or found.embedded or refused: return kept
     own = {p for f in (folder, *([project] if format == "markdown" else [])) for p in _beside(f, project)}
     chapter = format == "markdown" and not named
     near = (*folder.parents[:_LEVELS], *(sorted(folder.parent.glob("*/")) if chapter else ()))
@@ -276,33 +276,46 @@ def _fits(path: Path, found: Found) -> bool:
 _Why = tuple[str, NoteKind]
 _MISSING: _Why = "there is no such file", "missing bibliography"
 _OUTSIDE: _Why = "it lies outside the draft's folder", "outside bibliography"
-_ADDRESS: _Why = "it is no file", "odd bibliography"
-_AS_YAML: _Why = f"it is YAML; {_EXPORT}", "odd bibliography"
+_ADDRESS: _Why = "it is an address, and nothing is downloaded", "odd bibliography"
+_WILD = re.compile(r"[*?\[{]")  # of a pattern
 
-def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None, name: str) -> Path | None:
-    "The file that a name in a draft refers to; if it cannot be used, None and a note."
+def _matching(place: Path, project: Path, name: str) -> list[Path]:
+    "The files in a folder that a pattern of biber names, such as `refs/*.bib` or `{a,b}.bib`."
+    braces = re.search(r"\{([^{}]*)\}", name)
+    parts = braces[1].split(",") if braces else []
+    names = [name[: braces.start()] + part + name[braces.end() :] for part in parts if braces] or [name]
+    try: found = {p.resolve() for one in names[:_BESIDE] if not Path(one).is_absolute() for p in place.glob(one)}
+    except (OSError, ValueError, RuntimeError, NotImplementedError): return []
+    return sorted(p for p in found if p.is_file() and p.is_relative_to(project) and p.suffix.lower() in _BIBLIOGRAPHIES)
+
+def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None, name: str) -> list[Path]:
+    "The files that a name in a draft refers to; a note where none can be used."
+    made = found.contents.get(name) or found.contents.get(f"{name}.bib")
+    if made and (made[1] or not any((folder / f"{name}{ending}").is_file() for ending in ("", ".bib"))):
+        if made[0] not in found.embedded: found.embedded.append(made[0])
+        return []
     why = _ADDRESS if "://" in name else _MISSING
+    if _WILD.search(name) and "://" not in name and (several := _matching(folder, project, name)): return several
     for place in (folder, *([beside.parent.resolve()] if beside else []), project):
         for ending in ("",) if name.lower().endswith(_BIBLIOGRAPHIES) else (".bib",):
             try:
                 path = (place / f"{name}{ending}").resolve()
                 if not path.is_relative_to(project): why = _OUTSIDE
-                elif path.is_file() and path.suffix.lower() in _YAML: why = _AS_YAML
-                elif path.is_file(): return path
+                elif path.is_file(): return [path]
             except (OSError, ValueError, RuntimeError): continue
     found.note(f"The bibliography {name} was not read: {why[0]}.", why[1])
-    return None
+    return []
 
 # %% ../../nbs/71_manuscript.ipynb #s033
 class _Names:
     "The authors of cited works, by their keys; bibliographies are read when the first name is asked for."
-    def __init__(self, paths: Iterable[Path], own: Iterable[OwnEntry]):
-        self.paths, self.own = list(paths), list(own)
+    def __init__(self, paths: Iterable[Path], own: Iterable[OwnEntry], embedded: Iterable[Embedded] = ()):
+        self.paths, self.own, self.embedded = list(paths), list(own), list(embedded)
 
     @cached_property
     def fields(self) -> dict[str, str]:
         "The field of the authors of each entry, by its key."
-        found: dict[str, str] = {}
+        found = {k: v for part in self.embedded for k, v in _author_fields(part.text)}
         for path in self.paths:
             try: text = open_text(path, "text").text
             except InputError: continue
@@ -399,6 +412,36 @@ def _includer(path: Path, text: str) -> Path | None:
     return None
 
 # %% ../../nbs/71_manuscript.ipynb #s052
+_HEADS = ("_metadata.yml", "_quarto.yml")  # settings that may hold references, as the head of a draft does
+_REFERENCES = re.compile(r"(?m)^references[ \t]*:")
+
+def _of_heads(found: Found, front: str) -> None:
+    "The references and the keys of `nocite` in the head of a draft, and in the settings of its project."
+    file = found.files[0]
+    if _REFERENCES.search(front):
+        found.embedded.append(Embedded(file.path or Path("text"), file.text.count("\n", 0, file.text.find("---")) + 2,
+                                       front, True))
+    if not file.path: return
+    folder = file.path.parent.resolve()
+    project = _project(folder)
+    for up in (folder, *(p for p in folder.parents if p.is_relative_to(project))):
+        for path in (up / name for name in _HEADS):
+            if not path.is_file(): continue
+            try: text = open_text(path, "text").text
+            except InputError: continue
+            if _REFERENCES.search(text): found.embedded.append(Embedded(path, 1, text, True))
+            found.nocited += nocited_in(text)
+
+def _check_named(found: Found, bibliographies: Sequence[Path]) -> None:
+    "Note that a draft cites and names no bibliography, where nothing else was noted of one."
+    if bibliographies or found.embedded or found.own_entries: return
+    if any(note.kind.endswith("bibliography") for note in found.notes): return
+    def needs(key: str) -> bool: return not is_identifier(key) and not any(f"[@{key}]:" in f.text for f in found.files)
+    keys = [k for c in found.citations for k in c.keys if found.files[0].format == "latex" or needs(k)]
+    if keys and (path := found.files[0].path):
+        found.note(f"{path.name} cites {counted(len(set(keys)), 'work')}, and names no bibliography that can be found.",
+                   "no bibliography")
+
 def _read(found: Found, file: TextFile) -> str:  # YAML
     "Read a draft: its citations, slots and paragraphs, and the head of a Markdown file."
     folder, front = file.path.parent.resolve() if file.path else None, ""
@@ -432,8 +475,10 @@ def read_manuscript(source: str | os.PathLike[str],  # the main file of a draft,
     "Read a draft; no file is changed."
     file, found = _opened(source, format), Found()
     front = _read(found, file)
+    if file.format == "markdown": _of_heads(found, front)
     bibliographies = _bibliographies(found, front, file.format)
-    cuts = _cuts(found, _Names(bibliographies, found.own_entries), progress)
+    if file.format != "text": _check_named(found, bibliographies)
+    cuts = _cuts(found, _Names(bibliographies, found.own_entries, found.embedded), progress)
     where = {n: i for i, c in enumerate(cuts) for n in c.citations}
     open_in = {n: i for i, c in enumerate(cuts) for n in c.slots}
     nouns = {n for c in cuts for n in c.nouns}
@@ -442,4 +487,4 @@ def read_manuscript(source: str | os.PathLike[str],  # the main file of a draft,
                             for i, c in enumerate(found.citations)),
                       tuple(replace(s, sentence=open_in.get(i)) for i, s in enumerate(found.slots)),
                       tuple(bibliographies), tuple(found.notes), file.format, tuple(dict.fromkeys(found.nocited)),
-                      tuple(found.own_entries))
+                      tuple(found.own_entries), tuple(found.embedded))

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['Format', 'LARGEST', 'NoteKind', 'CITED', 'OPEN', 'MOST', 'MOST_FILES', 'DEEPEST', 'MASKS', 'REF', 'EQUATION', 'URL',
            'VALUE', 'DOLLAR', 'TextFile', 'text_file', 'format_of', 'located', 'open_text', 'Span', 'Citation', 'Slot',
-           'Sentence', 'OwnEntry', 'Note', 'Piece', 'unmarked', 'Paragraph', 'Found', 'section_of', 'end_paragraph',
-           'begin', 'finish', 'heading', 'Inclusion', 'included', 'readable', 'cut']
+           'Sentence', 'Embedded', 'OwnEntry', 'Note', 'Piece', 'unmarked', 'Paragraph', 'Found', 'section_of',
+           'end_paragraph', 'begin', 'finish', 'heading', 'Inclusion', 'included', 'readable', 'cut']
 
 # %% ../../nbs/68_prose.ipynb #p003
 import hashlib
@@ -169,6 +169,14 @@ class Sentence:
 
 # %% ../../nbs/68_prose.ipynb #p011s1s
 @dataclass(frozen=True)
+class Embedded:
+    "A bibliography that stands inside a draft, or in the settings of its project."
+    path: Path  # the file that it stands in; it is read, never written to
+    line: int  # on which its text begins, from 1
+    text: str
+    is_yaml: bool = False  # else BibTeX
+
+@dataclass(frozen=True)
 class OwnEntry:
     "An entry of a `thebibliography`."
     key: str
@@ -181,7 +189,8 @@ NoteKind = Literal["unread",  # a part that could not be read
                    "chapter",  # the file is a part of another one
            "interrupted",  # a change of the draft was not finished
                    # of a bibliography: there is no such file, it lies outside the draft's folder, it is no .bib or .ris
-                   "missing bibliography", "outside bibliography", "odd bibliography"]
+                   "missing bibliography", "outside bibliography", "odd bibliography",
+                   "no bibliography"]  # the draft cites, and names none
 
 @dataclass(frozen=True)
 class Note:
@@ -257,6 +266,8 @@ class Found:
         self.nocited: list[str] = []
         self.own_entries: list[OwnEntry] = []
         self.bibliographies: list[tuple[int, str]] = []  # the file that names it, and its name there
+        self.contents: dict[str, tuple[Embedded, bool]] = {}  # files that the draft makes; whether they replace others
+        self.embedded: list[Embedded] = []  # those of them that are bibliographies in any case
         self.notes: list[Note] = []
         self._noted: set[Note] = set()
         self._pieces = 0

@@ -130,8 +130,11 @@ class _Remarks:
     "Remarks in the order of files and lines."
     remarks: tuple[Remark, ...]
     title: str = ""  # what was checked, as a heading
+    unread: tuple[str, ...] = ()  # what was not read, in sentences; the remarks with the code "unread" join it
 
     def __post_init__(self):
+        told = (r.message for r in self.remarks if r.code == "unread" and r.severity != "note")
+        object.__setattr__(self, "unread", tuple(dict.fromkeys((*self.unread, *told))))
         ordered = sorted(self.remarks, key=lambda r: (str(r.path), r.line, r.column))
         object.__setattr__(self, "remarks", tuple(ordered))
 
@@ -140,8 +143,8 @@ class _Remarks:
 
     @property
     def exit_code(self) -> int:
-        "1 if something has to be done, else 0."
-        return int(any(r.severity != "note" for r in self.remarks))
+        "1 if something has to be done, or could not be read, else 0."
+        return int(bool(self.unread) or any(r.severity != "note" for r in self.remarks))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -152,6 +155,9 @@ class _Remarks:
     def heading(self) -> str:
         "What was checked, and how many remarks there are."
         counted = _counted(r.severity for r in self.remarks)
+        if self.unread and not self.remarks:
+            more = f" (and {len(self.unread) - 1} more)" if len(self.unread) > 1 else ""
+            counted += f" in what was read. Not read: {one_line(self.unread[0])}{more}"
         return f"{one_line(self.title)}: {counted}" if self.title else counted
 
     def __str__(self) -> str: return "\n".join([self.heading, *(line for r in self.remarks for line in _lines(r))])
@@ -173,7 +179,7 @@ class Report(_Remarks):
            *codes: str,  # kinds of remarks
            ) -> "Report":
         "The remarks of some kinds."
-        return Report(tuple(r for r in self.remarks if r.code in codes), self.title)
+        return Report(tuple(r for r in self.remarks if r.code in codes), self.title, self.unread)
 
     def to_markdown(self) -> str:
         "A table for a comment or a summary."
@@ -186,7 +192,8 @@ class Report(_Remarks):
     def to_dict(self) -> dict[str, Any]:
         "Strings, numbers, lists and dictionaries only, as JSON has them."
         found = [asdict(r) | {"path": _shown(r.path), "change": list(r.change) if r.change else None} for r in self]
-        return {"title": self.title, "remarks": found, "counts": self.counts, "exit_code": self.exit_code}
+        return {"title": self.title, "remarks": found, "counts": self.counts, "unread": list(self.unread),
+                "exit_code": self.exit_code}
 
     def to_json(self) -> str:
         "The same as a text."
