@@ -414,6 +414,13 @@ class _Asked:
         asked = None if self.listing else self.question
         return await asyncio.to_thread(_extracted, asked, self.passages, self.form, self.embedder, self.idf, without)
 
+    async def left_out(self, cited: Sequence[int]) -> str:
+        "The best sentence of all passages as a list point, if it answers and its passage is not among the cited ones."
+        if self.listing: return ""
+        best, answers = await asyncio.to_thread(extract, self.question, self.passages, self.embedder, self.idf)
+        if not answers or best[0].number in cited: return ""
+        return _listed(best[:1], self.passages, self.form)[0]
+
 # %% ../../nbs/64_answers.ipynb #k004
 async def _quoting(asked: _Asked, **more: Any) -> AsyncGenerator[str | Answer, None]:
     "The parts of an answer from sentences of the passages, and the `Answer`."
@@ -429,26 +436,36 @@ def _why(completion: Completion | None, judge: Reader) -> str:
             else "The language model gave no answer.")
 
 # %% ../../nbs/64_answers.ipynb #k005
+_IGNORANT = ("The language model says that the passages do not answer this. They have sentences that do, which are quoted "
+             "instead.")
+_LEFT_OUT = "The sentence that answers best is not in what the language model says, and is quoted below it."
+
 async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[str | Answer, None]:
     "The checked parts of a model's answer, and the `Answer`."
-    reader, completion = Reader(Judge(asked.question, asked.passages), asked.form), None
+    reader, completion, held = Reader(Judge(asked.question, asked.passages), asked.form), None, list[str]()
     near = is_local(host_of(llm.settings.llm_base_url))
     async with aclosing(llm.astream(prompt, max(llm.seconds, _LOCAL_SECONDS) if near else llm.seconds)) as said:
         async for part in said:
             if isinstance(part, Completion): completion = part
             else:
-                for checked in reader.read(part): yield checked
+                held += reader.read(part)
+                if reader.says:  # until then, it may be about to say that it knows nothing
+                    for checked in held: yield checked
+                    held.clear()
     failed = completion.error if completion else None
-    if not failed:
-        for checked in reader.read("", ended=True): yield checked
+    if not failed: held += reader.read("", ended=True)
+    if reader.says:
+        for checked in held: yield checked
     flags, whole = tuple(dict.fromkeys(reader.flags)), asked.said(reader.lines.text, "llm", reader.admits)
-    if not whole.citations and not (reader.admits and not failed):
-        if reader.lines.text: yield "\n\n"
-        note = f"{_why(completion, reader)} The answer consists of sentences from the passages instead."
-        async with aclosing(_quoting(asked, flags=flags, notes=(note,))) as parts:
-            async for quoted_ in parts:
-                if isinstance(quoted_, str): yield quoted_
-                else: yield replace(quoted_, text=f"{reader.lines.text}\n\n" * bool(reader.lines.text) + quoted_.text)
+    if not reader.says:
+        ignorant = reader.admits and not failed
+        if ignorant and not (await asked.extracted())[1]:
+            for checked in held: yield checked
+            yield replace(whole, flags=flags)
+            return
+        why = _IGNORANT if ignorant else f"{_why(completion, reader)} The answer consists of sentences from the passages instead."
+        async with aclosing(_quoting(asked, flags=flags, notes=(why,))) as parts:
+            async for quoted_ in parts: yield quoted_
         return
     text, notes = reader.lines.text, (f"The language model's answer broke off. {failed}",) if failed else ()
     if isinstance(failed, ServiceError):
@@ -456,6 +473,9 @@ async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[st
         added = "".join(f"\n\n{p}" if i == 0 else f"\n{p}" for i, p in enumerate(points) if p.startswith("- "))
         if added: yield added
         text += added
+    elif left := await asked.left_out(whole.citations):
+        yield (added := f"\n\n{left}")
+        text, notes = text + added, (*notes, _LEFT_OUT)
     yield asked.said(text, "llm", reader.admits, flags=flags, notes=notes)
 
 # %% ../../nbs/64_answers.ipynb #k010

@@ -27,6 +27,8 @@ class Reply:
         default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 20})  # None: the server reports no usage
     refusal: str = ""  # in place of an answer
     finish: str = "stop"  # why the answer ends: "stop", "length", "content_filter"
+    thoughts: str = ""  # sent before the answer, in a field of their own
+    whole: bool = False  # the server does not stream, although it is asked to
     wait: float = 0.0  # seconds before the first byte
     trickle: float = 0.0  # seconds between two pieces of the answer, which then never ends
     cut: bool = False  # break off in the middle, and close the connection
@@ -42,7 +44,8 @@ _COMMON = {"id": "chatcmpl-1", "created": 0}
 def _said(body: dict[str, Any], reply: Reply) -> dict[str, Any]:
     "The message of an answer: words, a refusal, or the call of a tool."
     if reply.refusal: return {"role": "assistant", "refusal": reply.refusal}
-    if not body.get("tools"): return {"role": "assistant", "content": reply.text}
+    thoughts = {"reasoning_content": reply.thoughts} if reply.thoughts else {}
+    if not body.get("tools"): return {"role": "assistant", "content": reply.text, **thoughts}
     function = {"name": body["tools"][0]["function"]["name"], "arguments": reply.text}
     return {"role": "assistant", "tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
 
@@ -101,7 +104,7 @@ class ChatServer(Loopback):
         answer = self._reply(body)
         reply = Reply(answer) if isinstance(answer, str) else answer
         self.stopped.wait(reply.wait)
-        stream = bool(body.get("stream")) and reply.status == 200
+        stream = bool(body.get("stream")) and reply.status == 200 and not reply.whole
         content: Any = _whole(body, reply)
         if reply.endless: content = self._endless(reply)
         elif stream and reply.raw is None: content = _events(body, reply, self.stopped)
