@@ -391,6 +391,8 @@ def _prompt(question: str, passages: Sequence[Passage], form: Form, instructions
     return Prompt("answer", told, quoted({"question": question, **shown}), max_tokens=_TOKENS) if shown else None
 
 # %% ../../nbs/64_answers.ipynb #k003
+_TOLD, _KEPT = .7, 3  # share of a sentence's words from which an answer has it; sentences that an answer must not leave out
+
 @dataclass(frozen=True)
 class _Asked:
     "A question with its passages."
@@ -414,12 +416,16 @@ class _Asked:
         asked = None if self.listing else self.question
         return await asyncio.to_thread(_extracted, asked, self.passages, self.form, self.embedder, self.idf, without)
 
-    async def left_out(self, cited: Sequence[int]) -> str:
-        "The best sentence of all passages as a list point, if it answers and its passage is not among the cited ones."
+    async def left_out(self, text: str) -> str:
+        "The sentences that answer best and that a model's answer leaves out, as list points."
         if self.listing: return ""
         best, answers = await asyncio.to_thread(extract, self.question, self.passages, self.embedder, self.idf)
-        if not answers or best[0].number in cited: return ""
-        return _listed(best[:1], self.passages, self.form)[0]
+        said = {*stems(text)}
+        def is_said(q: Quotation) -> bool:
+            parts = {*stems(self.passages[q.number - 1].text[q.start : q.end])}
+            return len(parts & said) >= _TOLD * len(parts)
+        left = [q for q in best[:_KEPT] if answers and not is_said(q)]
+        return "\n".join(_listed(left, self.passages, self.form))
 
 # %% ../../nbs/64_answers.ipynb #k004
 async def _quoting(asked: _Asked, **more: Any) -> AsyncGenerator[str | Answer, None]:
@@ -438,7 +444,7 @@ def _why(completion: Completion | None, judge: Reader) -> str:
 # %% ../../nbs/64_answers.ipynb #k005
 _IGNORANT = ("The language model says that the passages do not answer this. They have sentences that do, which are quoted "
              "instead.")
-_LEFT_OUT = "The sentence that answers best is not in what the language model says, and is quoted below it."
+_LEFT_OUT = "The language model leaves out what answers best; it is quoted below."
 
 async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[str | Answer, None]:
     "The checked parts of a model's answer, and the `Answer`."
@@ -473,7 +479,7 @@ async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[st
         added = "".join(f"\n\n{p}" if i == 0 else f"\n{p}" for i, p in enumerate(points) if p.startswith("- "))
         if added: yield added
         text += added
-    elif left := await asked.left_out(whole.citations):
+    elif left := await asked.left_out(text):
         yield (added := f"\n\n{left}")
         text, notes = text + added, (*notes, _LEFT_OUT)
     yield asked.said(text, "llm", reader.admits, flags=flags, notes=notes)
