@@ -351,7 +351,7 @@ class _Agents:
     def _rerank(self, state: PipelineState) -> dict[str, Any]: return self._reranking(state)
 
 # %% ../nbs/60_pipeline.ipynb #c_loads
-_LOADING = 600.0  # seconds that an agent has beside its limit where it has to load a model; only a true hang takes longer
+_LOADING = 600.0  # seconds that an agent has beside its limit where it has to load a model
 
 def _loads_a_model(pipeline: _Agents, name: str) -> bool:
     "Whether an agent's first run has to load a model, which takes longer than a run."

@@ -3,9 +3,9 @@
     python tests/model_doubles.py [--corpus FOLDER] [--queries FILE.jsonl.gz] [--n 40] [--doubles lying echoing ...]
 
 Without a corpus, the sample and its own texts are taken. A file of queries has rows of `text`, `relevant` (ids), and
-where known `citing_id` and `year`. The table has one row for each double: Recall@10 and mean reciprocal rank of the first
-right paper for `recommend` and `search`, and the questions whose answer has the word that it needs, for `ask` and for a
-library of PDFs. Exit code 1: a model has made something worse.
+where known `citing_id` and `year`. The table has one row for each double: Recall@10 and mean reciprocal rank of the
+first right paper for `recommend` and `search`, and the questions whose answer has the word that it needs, for `ask` and
+for a library of PDFs. Exit code 1: a model has made something worse.
 """
 
 import argparse

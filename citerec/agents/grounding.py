@@ -825,10 +825,12 @@ _ABOUT_TEXT = re.compile(r"""(?:^|[.;:!?]\s+)(?:(?:however|but|while|although|si
     |\b(?:text|passage|draft|sentence|input|paragraph)\s+(?:does|do|is|are|was|contains?|mentions?|describes?|provides?
       |discusses|states?|says|lacks?|talks?|has|cannot)\b""", re.I | re.X)
 _DENIES = re.compile(r"""\b(?:not|no|never|neither|nor|without|lacks?|lacking|unrelated|irrelevant|different|differs?
-    |other\s+(?:topics?|subjects?|fields?|tasks?)|another\s+(?:topic|subject|field|task)|off-topic|little|nothing|only|cannot
+    |other\s+(?:topics?|subjects?|fields?|tasks?)|another\s+(?:topic|subject|field|task)|off-topic|little|nothing|only
+    |cannot
     |instead|rather|however|fails?)\b|n['’]t\b""", re.I | re.X)
-_DENIES_FIT = re.compile(r"""\b(?:does|do|did|is|are|will|would|can|could|should)\s*(?:not|n['’]t)\s+(?:\w+\s+)?(?:fit|support|relate
-    |relevant|related|match|apply|address|concern|suit|help|contain|mention|discuss|about)|\b(?:unrelated|irrelevant|off-topic)\b
+_DENIES_FIT = re.compile(r"""\b(?:does|do|did|is|are|will|would|can|could|should)\s*(?:not|n['’]t)\s+(?:\w+\s+)?(?:fit|support
+    |relate|relevant|related|match|apply|address|concern|suit|help|contain|mention|discuss|about)
+    |\b(?:unrelated|irrelevant|off-topic)\b
     |\bno\s+(?:\w+\s+)?(?:relation|connection|relevance|evidence|support|mention|information)""", re.I | re.X)
 
 def _against(said: Reason) -> bool:
@@ -849,11 +851,11 @@ def _reasoned(text: str, own: GroundedPaper, said: Reason, quote: tuple[int, str
     if quote and holds: update |= {"snippet_start": quote[0], "supporting_snippet": quote[1]}
     wrong = unsupported(reason, sources, told)
     if _ABOUT_TEXT.search(reason):
-        flags.append("The language model's reason is about your text and not about this paper; the reason shown is made "
-                     "from signals.")
+        flags.append("The language model's reason is about your text and not about this paper; the reason shown is "
+                     "made from signals.")
     elif _against(said):
-        flags.append("The language model's reason contradicts its verdict; neither counts, and the reason shown is made "
-                     "from signals.")
+        flags.append("The language model's reason contradicts its verdict; neither counts, and the reason shown is "
+                     "made from signals.")
     elif wrong:
         flags.append(f"The language model's reason says {_some(wrong)}, which your text and this paper do not support; "
                      "the reason shown is made from signals.")

@@ -391,7 +391,8 @@ def _prompt(question: str, passages: Sequence[Passage], form: Form, instructions
     return Prompt("answer", told, quoted({"question": question, **shown}), max_tokens=_TOKENS) if shown else None
 
 # %% ../../nbs/64_answers.ipynb #k003
-_TOLD, _KEPT = .7, 3  # share of a sentence's words from which an answer has it; sentences that an answer must not leave out
+_TOLD = .7  # share of a sentence's words from which an answer has it
+_KEPT = 3  # best sentences that an answer must not leave out
 
 @dataclass(frozen=True)
 class _Asked:
@@ -442,7 +443,8 @@ def _why(completion: Completion | None, judge: Reader) -> str:
             else "The language model gave no answer.")
 
 # %% ../../nbs/64_answers.ipynb #k005
-_IGNORANT = ("The language model says that the passages do not answer this. They have sentences that do, which are quoted "
+_IGNORANT = ("The language model says that the passages do not answer this. They have sentences that do, which are "
+             "quoted "
              "instead.")
 _LEFT_OUT = "The language model leaves out what answers best; it is quoted below."
 
@@ -469,7 +471,8 @@ async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[st
             for checked in held: yield checked
             yield replace(whole, flags=flags)
             return
-        why = _IGNORANT if ignorant else f"{_why(completion, reader)} The answer consists of sentences from the passages instead."
+        instead = f"{_why(completion, reader)} The answer consists of sentences from the passages instead."
+        why = _IGNORANT if ignorant else instead
         async with aclosing(_quoting(asked, flags=flags, notes=(why,))) as parts:
             async for quoted_ in parts: yield quoted_
         return

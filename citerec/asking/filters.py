@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from .labels import (HIGHLY_CITED, LANGUAGE_CODES, take_awards, take_best, take_citations, take_keys, take_language,
+from .labels import (HIGHLY_CITED, LANGUAGE_CODES, take_awards, take_best, take_citations, take_keys,
+                                   take_language,
                                    take_venues, venue_name, years_apart)
 from .people import WORKS, has_capitals, name_parts, take_authors
 from .wording import GAP, Wording, said, why_not
@@ -204,22 +205,36 @@ def _is_said(phrase: str, text: str) -> bool:
     return parts <= said_there if parts else bool(phrase.strip()) and phrase in text
 
 # %% ../../nbs/63_filters.ipynb #f17
-_WHEN = re.compile(r"\b(?:recent(?:ly)?|latest|new(?:est|er)?|current|modern|last|past|this|previous|since|decades?|century"
-                   r"|early|late|old(?:est|er)?|years?|months?|today|(?:19|20)?\d0['’]?s)\b", re.I)
+_PROSE = 20  # words; a longer text is prose, in which a year, a name or a word is no limit unless rules read it as one
+_OF_LATE = 12  # years that "recent" may mean at most
+_WHEN = re.compile(r"""\b(?:recent|latest|new(?:er|est)?|current)\s+(?:\w+\s+){0,3}?
+    (?:papers?|works?|articles?|literature
+    |publications?|research|studies|advances|approaches
+    |methods)\b|\b(?:last|past|previous|recent)\s+(?:\w+\s+)?(?:years?
+    |decades?|months?)\b|\bthis\s+(?:year|decade)\b|\b(?:19|20)?\d0['’]?s\b
+    |\b(?:most\s+recent|recently\s+published)\b""",
+                   re.I | re.X)
 _AWARDED = re.compile(r"\b(?:award\w*|prize\w*|winn\w+|honou?r\w*|nominat\w*|test[ -]of[ -]time|(?:best|outstanding"
                       r"|distinguished)[ -]papers?)\b", re.I)
-_COUNTED = re.compile(r"\b(?:cited|citations?|cites|citing|influential|seminal|landmark|impact\w*|famous|popular)\b", re.I)
+_COUNTED = re.compile(r"\b(?:cited|citations?|cites)\b|\b(?:influential|seminal|landmark|famous|"
+                      r"popular)\s+(?:\w+\s+){0,2}?"
+                      r"(?:papers?|works?|articles?)\b", re.I)
 _ENTITLED = re.compile(r"\b(?:titles?|titled|entitled|called|named)\b", re.I)
 _TAGGED = re.compile(r"\b(?:concepts?|tags?|tagged|labell?ed|topics?:)", re.I)
-_WRITTEN_IN = r"\b(?:(?:written|published|papers?|articles?|works|literature)\s+in\s+{0}|in\s+{0}(?:\s+language)?\W*$|{0}[- ]language\s+(?:papers?|articles?|works|literature)|{0}\s+(?:papers?|articles?|works|literature)|language\W+{0})\b"
-_BY = r"(?:\b(?:by|from|of|authors?|with|and|did|has|have|author\s*[:=])\s+(?:\w+[ .-]+){{0,3}}?{0}\b|\b{0}(?:['’]s?\b|\s+(?:et\s+al|and\s+(?:colleagues|others|coworkers)|wrote|published|group)))"
+_WRITTEN_IN = (r"\b(?:(?:written|published|papers?|articles?|works|literature)\s+in\s+{0}"
+               r"|in\s+{0}(?:\s+language)?\W*$|{0}[- ]language\s+(?:papers?|articles?|works|literature)"
+               r"|{0}\s+(?:papers?|articles?|works|literature)|language\W+{0})\b")
+_BY = (r"(?:\b(?:by|from|of|authors?|with|and|did|has|have|author\s*[:=])\s+(?:\w+[ .-]+){{0,3}}?{0}\b"
+       r"|\b{0}(?:['’]s?\b|\s+(?:et\s+al|and\s+(?:colleagues|others|coworkers)|wrote|published|group)))")
 
 def _year(year: int | None, text: str) -> int | None:
     "A year of a form that the words of a query bear out."
     numbers = [int(n) for n in re.findall(r"\b(?:19|20)\d\d\b", text)]
     short = [int(n) for n in re.findall(r"['’](\d\d)\b", text)]
-    near = any(abs((year or 0) - n) <= 1 for n in numbers) or (year or 0) % 100 in short
-    return year if year and (near or (not numbers and _WHEN.search(text))) else None
+    beside = re.search(r"\b(?:after|before|later|earlier|until|since|over|under)\b", text, re.I)
+    near = any(abs((year or 0) - n) <= bool(beside) for n in numbers) or (year or 0) % 100 in short
+    late = date.today().year - _OF_LATE <= (year or 0) <= date.today().year or re.search(r"\d0['’]?s\b", text)
+    return year if year and (near or (late and not numbers and _WHEN.search(text))) else None
 
 def _citations(least: int | None, text: str) -> int:
     "A number of citations of a form that the words of a query bear out; 0: none."
@@ -235,6 +250,7 @@ def _language(named: str | None, text: str) -> str | None:
 
 def _borne_out(form: Form, text: str) -> dict[str, Any]:
     "The limits of a form that the words of a query bear out."
+    if len(text.split()) > _PROSE: return {}
     def kept(values: list[str], cue: bool) -> tuple[str, ...]:
         return tuple(dict.fromkeys(v.strip() for v in values if cue and _is_said(v, text)))
     def is_author(name: str) -> bool:
@@ -242,8 +258,10 @@ def _borne_out(form: Form, text: str) -> dict[str, Any]:
         return _is_said(name, text) and bool(last and re.search(_BY.format(last), text, re.I))
     def is_place(name: str) -> bool:
         short = re.escape(name.strip())
-        return bool(short and re.search(rf"\b(?:at|in|from|of|by|venues?\W*|conference\W*|journal\W*)\s+(?:the\s+)?{short}(?!\w)"
-                                        rf"|(?<!\w){short}(?:\s+(?:papers?|articles?|conference|journal|workshop)|\s*['’]?\d\d)", text, re.I))
+        return bool(short and re.search(rf"\b(?:at|in|from|of|by|venues?\W*|conference\W*|"
+                                        rf"journal\W*)\s+(?:the\s+)?{short}(?!\w)"
+                                        rf"|(?<!\w){short}(?:\s+(?:papers?|articles?|conference|journal|workshop)|"
+                                        rf"\s*['’]?\d\d)", text, re.I))
     awards = form.has_awards if _AWARDED.search(text) else None
     if awards is False and not re.search(r"\b(?:not?|without|never|n['’]t)\b", text, re.I): awards = None
     key = form.bibkey if form.bibkey and form.bibkey in text and re.search(r"\d|\bkey\b", form.bibkey + text) else None
@@ -252,7 +270,8 @@ def _borne_out(form: Form, text: str) -> dict[str, Any]:
             "title_words": kept(form.title_words, bool(_ENTITLED.search(text))),
             "venues": tuple(dict.fromkeys(venue_name(v) for v in form.venues if is_place(v))),
             "language": _language(form.language, text), "has_awards": awards, "bibkey": key,
-            "min_citations": _citations(form.min_citations, text), "concepts": kept(form.concepts, bool(_TAGGED.search(text))),
+            "min_citations": _citations(form.min_citations, text), "concepts": kept(form.concepts,
+                                                                                    bool(_TAGGED.search(text))),
             "within_ids": tuple(i for i in form.paper_ids if i in text and re.search(r"\d", i))}
 
 # %% ../../nbs/63_filters.ipynb #f18
@@ -282,11 +301,14 @@ def from_form(text: str,
     kept = filters.model_dump(exclude_defaults=True)
     lost = dict.fromkeys(_NAMES_OF.get(name, name) for name, value in given.items()
                          if value not in ([], 0) and not kept.get({"paper_ids": "within_ids"}.get(name, name)))
-    notes = (f"The query does not name the {' and the '.join(lost)} that the language model read in it.",) if lost else ()
+    notes = (f"The query does not name the {' and the '.join(lost)} that the language model read in it.",
+             ) if lost else ()
     said, rest = one_line(form.semantic_query or ""), rules.semantic_query or ""
     taken = " ".join(str(v) for value in more.values() for v in (value if isinstance(value, tuple) else (value,)))
-    cues = " ".join(m[0] for cue in (_WHEN, _AWARDED, _COUNTED, _ENTITLED, _TAGGED) for m in cue.finditer(text)) if more else ""
-    topic = said if _is_topic(said, text, rest, f"{taken} {cues} {form.language if 'language' in more else ''}") else rules.semantic_query
+    cues = " ".join(m[0] for cue in (_WHEN, _AWARDED, _COUNTED, _ENTITLED, _TAGGED)
+                    for m in cue.finditer(text)) if more else ""
+    taken += f" {cues} {form.language if 'language' in more else ''}"
+    topic = said if _is_topic(said, text, rest, taken) else rules.semantic_query
     return rules.model_copy(update={"semantic_query": topic, "filters": filters, "source": "llm",
                                     "notes": (*rules.notes, *notes)})
 
@@ -340,7 +362,8 @@ def reformulate(text: str,
     said_already, variants = {one_line(text).casefold()}, list[str]()
     for query in map(one_line, answer.value.queries):
         parts, own = {*stems(query)}, {*stems(text)}
-        off = len(parts) > 2 * len(parts & own) or echoes(query, text, instructions)  # half of its words are the query's
+        off = len(parts) > 2 * len(parts & own) or echoes(query, text,
+                                                          instructions)  # half of its words are the query's
         if not query or len(query) > _LONGEST or query.casefold() in said_already or off: continue
         said_already.add(query.casefold())
         variants.append(query)

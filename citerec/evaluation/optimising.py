@@ -192,7 +192,7 @@ def _now() -> str: return datetime.now(UTC).isoformat(timespec="seconds")
 def check_chance(sizes: Sequence[int],  # papers of each pool
                  settings: Settings,
                  ) -> None:
-    "Raise `InputError` if orders by chance reach the threshold; told before any pool is made where the sizes are known."
+    "Raise `InputError` if orders by chance reach the threshold; told before any pool is made."
     score = chance(sizes, weights_of(settings))["score"]
     if score < settings.opt_threshold: return
     raise InputError(f"Chance alone reaches a score of {score:.3f} in pools as small as these, and the threshold is "

@@ -207,7 +207,7 @@ class PipelineSystem:
                  corpus: Corpus,
                  settings: Settings,
                  without: Sequence[str] = (),  # agents that their fallbacks replace
-                 shown: bool = False,  # run the agents after the reranking, too: the list as a reader sees it comes first
+                 shown: bool = False,  # run the agents after the reranking, too: what a reader sees comes first
                  **choices: Any,  # settings that differ
                  ):
         settings = settings.model_copy(update=choices)

@@ -229,10 +229,12 @@ _OPTIONS = {  # what some services and models refuse -> how they call it
     "stream": r"\bstream(?:ing)?\b"}
 _FORMS = {"json_schema": r"response_format|json[_ ]schema|structured output|\bgrammar\b",
           "tools": r"\btools?\b|\btool_choice\b|\bfunctions?\b"}  # ways to ask for a form
-_TOO_LONG = re.compile(r"""context[ _-]?(?:length|window|size|limit)|maximum\ context|\bn_ctx\b|context\ (?:the\ )?overflow
+_TOO_LONG = re.compile(r"""context[ _-]?(?:length|window|size|limit)|maximum\ context
+    |\bn_ctx\b|context\ (?:the\ )?overflow
     |(?:prompt|input|request|messages?)\ (?:is\ |are\ )?too\ (?:long|large)|too\ many\ (?:input\ )?tokens
     |token\ count\b.{0,40}exceed|exceeds?\b.{0,40}(?:\bcontext\b|\btokens\b)|reduce\ the\ length""", re.I | re.X)
-_TOO_MUCH = re.compile(r"tokens\W{0,3}\s+(?:or\s+\S+\s+)?(?:is|are)\s+too\s+(?:large|high|big)|supports?\s+at\s+most\s+\d+"
+_TOO_MUCH = re.compile(r"tokens\W{0,3}\s+(?:or\s+\S+\s+)?(?:is|are)\s+too\s+(?:large|high|big)|"
+                       r"supports?\s+at\s+most\s+\d+"
                        r"|tokens\b.{0,40}(?:less than or equal|must be (?:at most|below|<=)|range)", re.I)
 _LONGER = ("Let the service read more (Ollama: OLLAMA_CONTEXT_LENGTH=16384 or num_ctx; llama.cpp: --ctx-size; vLLM: "
            "--max-model-len), or show it fewer papers.")
@@ -281,7 +283,8 @@ def _judge(error: Exception, endpoint: _Endpoint) -> _Trouble:
     "What an exception of a request means; nothing of the exception itself is kept."
     import openai
     if isinstance(error, _NotStreamed):
-        return _Trouble(f"The service at {endpoint.name} does not stream.", "Try another service.", True, option="stream")
+        return _Trouble(f"The service at {endpoint.name} does not stream.", "Try another service.", True,
+                        option="stream")
     if isinstance(error, openai.APIStatusError): return _judge_status(error, endpoint)
     if isinstance(error, openai.APIConnectionError):
         free = type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
@@ -379,7 +382,8 @@ class _Chat:
         self.refused: set[str] = set()
         self.thinks = self.closes_only = False  # whether the model thinks; and without a tag that says where it begins
         first = endpoint.settings.llm_mode
-        self.forms = [first] if first == "json" else [first, "tools" if first == "json_schema" else "json_schema", "json"]
+        self.forms = [first] if first == "json" else [first, "tools" if first == "json_schema" else "json_schema",
+                                                      "json"]
 
     @cached_property
     def client(self) -> Any:
@@ -522,7 +526,8 @@ def _complete(said: _Said, chat: _Chat, wanted: int) -> _Said:
         raise AnswerError(f"The language model refuses: {chat.endpoint.clean(said.refusal)[:200]}",
                           "Say it in other words.")
     if said.cut:
-        raise AnswerError(f"The service at {chat.endpoint.name} has read {said.usage[0] if said.usage else 0:,} tokens of "
+        raise AnswerError(f"The service at {chat.endpoint.name} has read {said.usage[0] if said.usage else 0:,} "
+                          f"tokens of "
                           "a longer request, and did not say so.", _LONGER)
     if said.finish == "length":
         raise AnswerError(f"The language model's answer is longer than {chat.most(wanted)} tokens.",

@@ -86,7 +86,8 @@ def without_thoughts(text: str,  # by a model
     if not ended: text = _PART_OF_TAG.sub("", text)
     return re.sub(r"(?:<\|(?:end|return|im_end|eot_id|message)\|>|</?(?:answer|final|output)>)\s*", "", text).lstrip()
 
-_LOOKS_LIKE = re.compile(r"""\s*(?:ok(?:ay)?\b|alright|hmm+|let\s+me|let['’]?s|we\s+(?:need|have|are|must|should)|i\s+(?:need
+_LOOKS_LIKE = re.compile(r"""\s*(?:ok(?:ay)?\b|alright|hmm+|let\s+me|let['’]?s
+    |we\s+(?:need|have|are|must|should)|i\s+(?:need
     |should|have|will|must|think)|i['’]?(?:ll|m)|so,?\s+(?:the|i|we)|first,?\s+(?:i|let|we)|the\s+(?:user|question)\b
     |(?:to|in\s+order\s+to)\s+answer|thinking|thought|wait|looking\s+at|user\s)""", re.I | re.X)
 

@@ -250,12 +250,14 @@ _OTHERWISE = (
 HOSTILE_REASONS: tuple[str, ...] = _OF_OTHERS + _ACCUSING + _OTHERWISE
 
 # %% ../../nbs/08_chat.ipynb #d01
-_PART = re.compile(r"<< (?P<name>[^<>\n]+?) (?P<mark>[0-9a-f]{16}) >>\n(?P<text>.*?)\n<< end of (?P=name) (?P=mark) >>", re.S)
+_PART = re.compile(r"<< (?P<name>[^<>\n]+?) (?P<mark>[0-9a-f]{16}) >>\n(?P<text>.*?)\n<< end of (?P=name) (?P=mark) >>",
+                   re.S)
 
 def parts_of(body: Mapping[str, Any],  # of a request
              ) -> dict[str, str]:  # name -> text
     "The quoted parts of a prompt."
-    prompt = next((m["content"] for m in reversed(body["messages"]) if m["role"] == "user" and "<< " in m["content"]), "")
+    prompt = next((m["content"] for m in reversed(body["messages"]) if m["role"] == "user" and "<< " in m["content"]),
+                  "")
     return {m["name"]: m["text"] for m in _PART.finditer(prompt)}
 
 def task_of(body: Mapping[str, Any]) -> str:  # query, filters, reformulation, grounding, reranking, answer
@@ -263,7 +265,8 @@ def task_of(body: Mapping[str, Any]) -> str:  # query, filters, reformulation, g
     told = str(body["messages"][0]["content"])
     return next((task for task, words in {
         "query": "You prepare a search", "filters": "tell its topic from its limits", "reformulation": "other ways",
-        "grounding": "An author looks for papers", "reranking": "JSON array of their numbers"}.items() if words in told),
+        "grounding": "An author looks for papers", "reranking": "JSON array of their numbers"}.items()
+        if words in told),
         "answer")
 
 def _sentence(abstract: str) -> str: return re.split(r"(?<=[.!?])\s", abstract.strip())[0]
@@ -290,14 +293,18 @@ def echoing(body: Mapping[str, Any]) -> str:
     lines = [line for line in told.splitlines() if line.strip()]
     some = [line[:60] for line in lines[1:4]] or ["the technical terms"]
     said: Any = {"query": {"keywords": [*some, "CITATION", "OTHERCIT"], "intent": "benchmark", "confidence": .9,
-                           "expanded_query": "background, method, comparison, benchmark, further technical terms, [CITATION], "
+                           "expanded_query": "background, method, comparison, benchmark, further technical terms, "
+                                             "[CITATION], "
                                              "spelled-out acronyms that papers on its topic use", "facets": some[:3]},
-                 "filters": {"semantic_query": "the topic in the words of the query", "venues": ["conferences and journals"],
+                 "filters": {"semantic_query": "the topic in the words of the query", "venues": ["conferences and "
+                                                                                                 "journals"],
                              "has_awards": True, "min_citations": 100, "year_min": 2017, "year_max": 2019,
                              "authors": ["names of people as written"] * 40, "language": "en"},
                  "reformulation": {"queries": ["papers on the same topic", "other technical terms"] * 20},
-                 "grounding": {"fits": "no", "reason": "The text does not contain any sentences that support the claim.",
-                               "sentence": "the one sentence of the abstract that supports this best", "intent": "the intent"},
+                 "grounding": {"fits": "no", "reason": "The text does not contain any sentences that support the "
+                                                       "claim.",
+                               "sentence": "the one sentence of the abstract that supports this best",
+                               "intent": "the intent"},
                  "reranking": [2, 1, 3]}.get(task)
     return json.dumps(said) if said else f"{told[:400]} The passages do not answer this."
 
@@ -310,13 +317,17 @@ def lying(body: Mapping[str, Any]) -> str:
                            "expanded_query": "quantum chromodynamics, lattice gauge theory, protein folding",
                            "facets": ["lattice gauge theory", "protein folding", "wheat yield"]},
                  "filters": {"is_relevant": False, "semantic_query": "quantum chromodynamics", "year_min": 2031,
-                             "year_max": 2032, "authors": ["John Doe", "Jane Smith"], "venues": ["ACL"], "language": "de",
-                             "has_awards": True, "min_citations": 100_000, "title_words": ["quantum"], "bibkey": "doe-2031-x",
+                             "year_max": 2032, "authors": ["John Doe", "Jane Smith"], "venues": ["ACL"],
+                             "language": "de",
+                             "has_awards": True, "min_citations": 100_000, "title_words": ["quantum"],
+                             "bibkey": "doe-2031-x",
                              "concepts": ["physics"], "paper_ids": ["W999"]},
                  "reformulation": {"queries": ["lattice gauge theory", "protein folding", "wheat yield"]},
                  "grounding": {"fits": "no" if len(title) % 2 else "yes",
-                               "reason": "It fits and supports this well." if len(title) % 2 else "It does not fit, it is unrelated.",
-                               "sentence": "All earlier results on this subject were retracted in 2031.", "intent": "It is fraud."},
+                               "reason": "It fits and supports this well." if len(title) % 2 else "It does not fit, "
+                                                                                                  "it is unrelated.",
+                               "sentence": "All earlier results on this subject were retracted in 2031.",
+                               "intent": "It is fraud."},
                  "reranking": [*range(n, 0, -1)]}.get(task)
     return json.dumps(said) if said else "The passages do not answer this question. It was retracted in 2031 [1]."
 
@@ -334,8 +345,10 @@ def twisting(body: Mapping[str, Any]) -> str:
 
 def thinking(body: Mapping[str, Any]) -> str:
     "A model that thinks aloud: with tags, with a closing tag alone, or in another spelling."
-    kinds = ("<think>Okay, [1] says {it} was retracted [1]. Let me see.</think>", "Okay, [1] says {it} was retracted [1].\n</think>",
-             "<thought>We need {this}.</thought>", "[THINK]It was retracted [1].[/THINK]", "◁think▷Hmm, retracted [1].◁/think▷")
+    kinds = ("<think>Okay, [1] says {it} was retracted [1]. Let me see.</think>", "Okay, [1] says {it} was retracted "
+                                                                                  "[1].\n</think>",
+             "<thought>We need {this}.</thought>", "[THINK]It was retracted [1].[/THINK]", "◁think▷Hmm, retracted "
+                                                                                           "[1].◁/think▷")
     return kinds[len(str(body["messages"][-1]["content"])) % len(kinds)] + obedient(body)
 
 def slow(body: Mapping[str, Any]) -> Reply:
