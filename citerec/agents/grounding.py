@@ -828,7 +828,8 @@ _DENIES = re.compile(r"""\b(?:not|no|never|neither|nor|without|lacks?|lacking|un
     |other\s+(?:topics?|subjects?|fields?|tasks?)|another\s+(?:topic|subject|field|task)|off-topic|little|nothing|only
     |cannot
     |instead|rather|however|fails?)\b|n['’]t\b""", re.I | re.X)
-_DENIES_FIT = re.compile(r"""\b(?:does|do|did|is|are|will|would|can|could|should)\s*(?:not|n['’]t)\s+(?:\w+\s+)?(?:fit|support
+_DENIES_FIT = re.compile(r"""\b(?:does|do|did|is|are|will|would|can|could|should)\s*(?:not|n['’]t)
+    \s+(?:\w+\s+)?(?:fit|support
     |relate|relevant|related|match|apply|address|concern|suit|help|contain|mention|discuss|about)
     |\b(?:unrelated|irrelevant|off-topic)\b
     |\bno\s+(?:\w+\s+)?(?:relation|connection|relevance|evidence|support|mention|information)""", re.I | re.X)
