@@ -118,6 +118,19 @@ def _view(args: argparse.Namespace, corpus: "Corpus") -> int:
     else: print(shown)
     return 0
 
+_FEWEST = 10  # citing sentences from which each of the three parts has one
+
+def _check_wanted(args: argparse.Namespace, settings: "Settings") -> None:
+    "Raise `InputError` for what cannot be reached, before examples are made, which takes minutes."
+    from citerec.errors import InputError
+    from citerec.evaluation.optimising import check_chance
+    if args.steps is not None and args.steps < 0: raise InputError(f"--steps is {args.steps}.", "Give 0 or more.")
+    if args.examples < _FEWEST:
+        raise InputError(f"--examples is {args.examples}, too few to learn from, to choose by and to judge by.",
+                         f"Give {_FEWEST} or more.")
+    if args.negatives < 1: raise InputError(f"--negatives is {args.negatives}.", "Give 1 or more.")
+    check_chance([args.negatives + 1], settings)
+
 def _run(args: argparse.Namespace, corpus: "Corpus", settings: "Settings") -> "OptRun":
     "Make examples, and improve the prompts on them."
     from citerec.agents.picker import load_dspy
@@ -130,6 +143,7 @@ def _run(args: argparse.Namespace, corpus: "Corpus", settings: "Settings") -> "O
         raise InputError("There is no language model whose prompts could be improved.",
                          "Set OPENAI_API_KEY, or choose one with --llm, --base-url and --model.")
     say = partial(show_progress, args)
+    _check_wanted(args, settings)
     say(llm.describe())
     examples = examples_of(corpus, args.examples, say, args.negatives)
     return optimise(corpus, examples, llm, args.optimiser, args.module, args.steps, say=say)

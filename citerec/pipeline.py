@@ -27,7 +27,7 @@ import citerec.schema
 from .agents.expansion import ExpansionAgent
 from .agents.grounding import GroundingAgent, claim_of, justify
 from .agents.picker import PickerAgent
-from .agents.query import QueryAgent, check_text
+from .agents.query import QueryAgent, check_text, intent, papers_named
 from .agents.reranking import RerankingAgent
 from .agents.retrieval import RetrievalAgent
 from .agents.synthesis import SynthesisAgent, claim_in, recommend
@@ -70,6 +70,7 @@ def _as_they_are(corpus: Corpus, state: PipelineState) -> dict[str, Any]:
                                            for i, (c, p) in enumerate(zip(leading, papers, strict=True), 1))}
 
 # %% ../nbs/60_pipeline.ipynb #c005_fallback
+_NAMES = 50  # most names of papers that a fallback looks up
 Fallback = tuple[str, Agent]  # what the answer rests on instead, in words, and what makes it so
 
 def fallbacks(corpus: Corpus,
@@ -78,10 +79,19 @@ def fallbacks(corpus: Corpus,
     "What takes the place of each agent when it fails."
     def unread(s: PipelineState) -> dict[str, Any]:
         plain = as_it_is(s.user_text)
-        analysis = QueryAnalysis(topic_keywords=(), expanded_query=plain.body, confidence=0)
-        return {"prepared": plain, "query_analysis": analysis}
+        best, sure, _ = intent(plain)
+        named = [id for name in papers_named(s.user_text)[:_NAMES] for id in corpus.store.find(name.name)]
+        excluded = tuple(dict.fromkeys([*s.filters.exclude_ids, *named]))
+        analysis = QueryAnalysis(topic_keywords=(), citation_intent=best, expanded_query=plain.body, confidence=sure)
+        return {"prepared": plain, "query_analysis": analysis,
+                "filters": s.filters.model_copy(update={"exclude_ids": excluded})}
+    def bare(s: PipelineState) -> dict[str, Any]:
+        plain = as_it_is(s.user_text)
+        return {"prepared": plain,
+                "query_analysis": QueryAnalysis(topic_keywords=(), expanded_query=plain.body, confidence=0)}
     return {
-        "query": (("your text as it is, without its claims, keywords and intent", unread),),
+        "query": (("your text as it is, without its claims and keywords", unread),
+                  ("your text as it is, without its claims, keywords and intent", bare)),
         "retrieval": (("the words of your text alone (BM25)", retrieval.words_only),
                       ("the meaning of your text alone, without its words", retrieval.meaning_only)),
         "expansion": (("the candidates of retrieval, without the citation graph",
@@ -200,7 +210,7 @@ def _words(state: PipelineState, agent: str) -> str:
             "synthesis": f"{n} recommendations"}.get(agent, f"{n}")
 
 # %% ../nbs/60_pipeline.ipynb #c_fallback
-_FALLBACK = 5.0  # seconds that a fallback has at least: it is the last chance of an answer
+_FALLBACK = 60.0  # seconds that a fallback has at least: it is the last chance of an answer
 
 async def _fall_back(name: str, options: tuple[Fallback, ...], state: PipelineState, error: Exception,
                      limit: float) -> PipelineState:
@@ -341,15 +351,18 @@ class _Agents:
     def _rerank(self, state: PipelineState) -> dict[str, Any]: return self._reranking(state)
 
 # %% ../nbs/60_pipeline.ipynb #c_loads
+_LOADING = 600.0  # seconds that an agent has beside its limit where it has to load a model
+
 def _loads_a_model(pipeline: _Agents, name: str) -> bool:
     "Whether an agent's first run has to load a model, which takes longer than a run."
     if name == "reranking": return "_reranking" not in pipeline.__dict__  # the ranker's trees; a cross-encoder, if any
     return name == "retrieval" and "model" not in pipeline.corpus.embedder.__dict__
 
 def _limit(pipeline: _Agents, name: str) -> float:
-    "Seconds that an agent may take: more where it asks a language model or has to load one."
-    settings, slow = pipeline.settings, name in pipeline.asking or _loads_a_model(pipeline, name)
-    return max(settings.agent_timeout, settings.llm_timeout) if slow else settings.agent_timeout
+    "Seconds that an agent may take: what it waits for a language model and what it loads comes on top of its own work."
+    settings = pipeline.settings
+    waits = settings.llm_timeout if name in pipeline.asking else 0.0
+    return settings.agent_timeout + waits + _LOADING * _loads_a_model(pipeline, name)
 
 # %% ../nbs/60_pipeline.ipynb #c_graphclass
 class _Graph(_Agents):

@@ -13,13 +13,14 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import date
 from typing import Any, Unpack
 
 from .asking.answers import Answer, astream_answer, is_well_answered, paper_passages
-from .asking.filters import parse_query, reformulate
+from .asking.filters import by_rules, parse_query, reformulate
 from .asking.library import Library
 from .asking.naming import read_query
-from .asking.search import NOTHING_NEAR, SearchResult, SearchResults, is_far, search
+from .asking.search import NOTHING_NEAR, SearchResult, SearchResults, is_far, limits_in_words, search
 from .data.corpus import Corpus
 from .data.sample import open_corpus
 from .docstrings import documented, kind_of
@@ -112,12 +113,23 @@ class _Searching(_Asking):
         parsed = _found_names(self.corpus, self.concepts, parsed)
         parsed = parsed.model_copy(update={"filters": joined(parsed.filters, given)})
         words, asked = source.title if source else parsed.semantic_query, list[str]()
-        if llm and n and words and parsed.is_relevant and not (asked := reformulate(words, n, llm)):
-            note = "The language model gave no other wordings, so rules made them."
-            parsed = parsed.model_copy(update={"notes": (*parsed.notes, note)})
-        return search(self.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
-                      settings.rrf_k, asked, source, self._cited(parsed) if source is None else (),
-                      bool(_WHO_OR_WHEN.search(parsed.original_query)))
+        def found(parsed: ParsedQuery) -> SearchResults:
+            return search(self.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
+                          settings.rrf_k, asked, source, self._cited(parsed) if source is None else (),
+                          bool(_WHO_OR_WHEN.search(parsed.original_query)))
+        results = found(parsed)
+        if llm and n and words and parsed.is_relevant and is_far(results):  # other words, where these find nothing near
+            asked = reformulate(words, n, llm)
+            note = "The language model gave no other wordings that fit the query."
+            wider = found(parsed) if asked else results
+            if asked and not is_far(wider): results = wider
+            elif not asked: results = found(parsed.model_copy(update={"notes": (*parsed.notes, note)}))
+        if results or parsed.source != "llm" or not parsed.is_relevant: return results
+        plain = _found_names(self.corpus, self.concepts, by_rules(parsed.original_query, date.today()))
+        plain = plain.model_copy(update={"filters": joined(plain.filters, given)})
+        if plain.filters == parsed.filters: return results
+        note = f"No paper passes the limits that the language model has read ({limits_in_words(parsed.filters)})."
+        return found(plain.model_copy(update={"notes": (f"{note} They were left out.", *plain.notes)}))
 
 # %% ../nbs/66_recommender.ipynb #se07
 class _Worded(_Searching):

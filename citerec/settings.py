@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PathText', 'Seconds', 'Share', 'Dollars', 'Number', 'HARMLESS', 'DOT_ENV', 'MOST', 'CROSS_ENCODER', 'OPENAI_URL',
-           'LLMS', 'PRESETS', 'host_of', 'is_local', 'dot_env_lines', 'dot_env_note', 'Settings', 'llm_key',
-           'check_folder', 'load_settings', 'comments_beside', 'is_key', 'env_example']
+           'LOCAL_LLM_TIMEOUT', 'LLMS', 'PRESETS', 'host_of', 'is_local', 'dot_env_lines', 'dot_env_note', 'Settings',
+           'llm_key', 'check_folder', 'load_settings', 'comments_beside', 'is_key', 'env_example']
 
 # %% ../nbs/02_settings.ipynb #c003
 import ast
@@ -227,8 +227,13 @@ class Settings(_Places):
     llm_price_input: Dollars | None = None  # US dollars a million tokens read; None: from the price table
     llm_price_output: Dollars | None = None  # US dollars a million tokens written
     llm_budget: Dollars = 1.0  # US dollars a session may spend
-    llm_mode: Literal["json_schema", "tools"] = (
-        "json_schema")  # how an answer of a given form is asked for: json_schema or tools
+    llm_mode: Literal["json_schema", "tools", "json"] = (
+        "json_schema")  # how a form is asked for first: json_schema, tools or json; if refused, the others are tried
+    llm_reasoning_effort: str | None = (
+        None)  # how much a model may think, such as none or low; None: none at OpenAI and Ollama, else not sent
+    llm_max_tokens: Annotated[int, Field(ge=50)] | None = (
+        None)  # most tokens of an answer with its thoughts; None: as each agent needs, and more where the model thinks
+    llm_parallel: Number | None = None  # requests at a time; None: 1 to a service on this machine, 8 to any other
     llm_seed: int | None = 0  # sent where the service takes one; None: none is sent
     llm_cache: PathText | None = (
         None)  # SQLite file that keeps answers; None: in the user's cache folder; "off": none is kept
@@ -243,19 +248,20 @@ class Settings(_Places):
     opt_weight_10: Share = .3  # weight of the recall among the first 10
     opt_weight_20: Share = .2  # weight of the recall among the first 20
 
-    agent_timeout: Seconds = 10.0  # seconds an agent may take
-    llm_timeout: Seconds = 30.0  # seconds an agent that asks a language model may take
+    agent_timeout: Seconds = 600.0  # seconds an agent may take, for what hangs; loading does not count
+    llm_timeout: Seconds = (
+        30.0)  # seconds an agent may wait for a language model; 180 where the model runs on this machine
     retries: Annotated[int, Field(ge=0, le=5)] = 2  # further tries of an agent that failed
     checkpoint: PathText | None = None  # SQLite file that keeps every run's states; None: none is kept
 
 # %% ../nbs/02_settings.ipynb #c013
 OPENAI_URL = "https://api.openai.com/v1"
+LOCAL_LLM_TIMEOUT = 180.0  # seconds an agent waits for a model on this machine, which may write five words a second
 
 LLMS: dict[str, dict[str, Any]] = {
     "offline": {},  # no service is asked
-    "openai": {"llm_base_url": OPENAI_URL, "llm_model": "gpt-4o-mini"},
-    "ollama": {"llm_base_url": "http://127.0.0.1:11434/v1", "llm_model": "llama3.2", "llm_price_input": 0.0,
-               "llm_price_output": 0.0},
+    "openai": {"llm_base_url": OPENAI_URL, "llm_model": "gpt-6-luna", "llm_reasoning_effort": "none"},
+    "ollama": {"llm_base_url": "http://127.0.0.1:11434/v1", "llm_model": "llama3.2", "llm_reasoning_effort": "none"},
     "compatible": {},  # the user names address and model
 }
 
@@ -330,6 +336,7 @@ def _filled(given: "Settings") -> dict[str, Any]:
     key = given.openai_api_key and given.openai_api_key.get_secret_value().strip() and "IN_TEST" not in os.environ
     llm = given.llm or row.get("llm") or ("compatible" if given.llm_base_url else "openai" if key else "offline")
     filled = {**LLMS[llm], **row, "llm": llm} | ({} if has_preset else {"preset": llm})
+    if is_local(host_of(given.llm_base_url or filled.get("llm_base_url"))): filled["llm_timeout"] = LOCAL_LLM_TIMEOUT
     return {name: value for name, value in filled.items()
             if name in ("llm", "preset") or name not in given.model_fields_set}
 

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel, BeforeValidator, StringConstraints
 
 from .query import NO_TOPIC
 from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.lexical import STOPWORDS, stems
+from ..errors import BudgetError
 from ..llm.client import LLM, llm_report, llm_stopped
 from ..llm.prompts import PROMPTS, instructions_for
 from ..llm.quoting import MOST_QUOTED, RULES, gives_orders, one_line, quoted
@@ -137,12 +138,16 @@ def snippets(claims: Sequence[str],  # what each paper is to be cited for
     return [(s.start, s.text) if s else (-1, "") for s in chosen]
 
 # %% ../../nbs/58_grounding.ipynb #c013
+def _cut(most: int) -> Any:
+    "Cuts a text that a model has made too long, in place of asking again."
+    return BeforeValidator(lambda said: said[:most] if isinstance(said, str) else said)
+
 class Reason(BaseModel):
     "The form in which a language model judges one paper."
     fits: Literal["yes", "partly", "no"]
     reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
     sentence: Annotated[str, StringConstraints(strip_whitespace=True, max_length=700)]
-    intent: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] = ""
+    intent: Annotated[str, _cut(200), StringConstraints(strip_whitespace=True, max_length=200)] = ""
 
 # %% ../../nbs/58_grounding.ipynb #c013_least_words
 _LEAST_WORDS = 3  # a shorter quotation supports nothing
@@ -814,6 +819,26 @@ _MISQUOTED = ("The language model quoted a sentence that the abstract does not h
               "is shown.")
 _LINKED = "The language model quoted a sentence with a link; the sentence nearest in meaning is shown."
 
+_ABOUT_TEXT = re.compile(r"""(?:^|[.;:!?]\s+)(?:(?:however|but|while|although|since|because|as)[,\s]+)?
+    (?:(?:the|this|that|your|given|provided|author['’]?s?|user['’]?s?|above|a|an)\s+){1,3}
+    (?:\w+\s+)?(?:text|passage|draft|sentence|query|input|claim|paragraph|user|author|question|statement)s?\b
+    |\b(?:text|passage|draft|sentence|input|paragraph)\s+(?:does|do|is|are|was|contains?|mentions?|describes?|provides?
+      |discusses|states?|says|lacks?|talks?|has|cannot)\b""", re.I | re.X)
+_DENIES = re.compile(r"""\b(?:not|no|never|neither|nor|without|lacks?|lacking|unrelated|irrelevant|different|differs?
+    |other\s+(?:topics?|subjects?|fields?|tasks?)|another\s+(?:topic|subject|field|task)|off-topic|little|nothing|only
+    |cannot
+    |instead|rather|however|fails?)\b|n['’]t\b""", re.I | re.X)
+_DENIES_FIT = re.compile(r"""\b(?:does|do|did|is|are|will|would|can|could|should)\s*(?:not|n['’]t)
+    \s+(?:\w+\s+)?(?:fit|support
+    |relate|relevant|related|match|apply|address|concern|suit|help|contain|mention|discuss|about)
+    |\b(?:unrelated|irrelevant|off-topic)\b
+    |\bno\s+(?:\w+\s+)?(?:relation|connection|relevance|evidence|support|mention|information)""", re.I | re.X)
+
+def _against(said: Reason) -> bool:
+    "Whether a reason contradicts its own verdict."
+    if said.fits == "no": return not _DENIES.search(said.reason)
+    return bool(_DENIES_FIT.search(said.reason))
+
 def _some(words: Sequence[str]) -> str: return ", ".join(f"“{w[:_SHOWN]}”" for w in words[:3])
 
 def _reasoned(text: str, own: GroundedPaper, said: Reason, quote: tuple[int, str] | None,
@@ -821,15 +846,22 @@ def _reasoned(text: str, own: GroundedPaper, said: Reason, quote: tuple[int, str
     "A paper with those results of a model that pass the checks."
     reason, intent = one_line(said.reason), one_line(said.intent)
     sources = [text, own.paper.title, own.paper.abstract]
-    update: dict[str, Any] = {"fit": said.fits}
-    flags = [] if quote else [_MISQUOTED]
-    if quote and quotable(quote[1]): update |= {"snippet_start": quote[0], "supporting_snippet": quote[1]}
-    elif quote: flags.append(_LINKED)
-    if wrong := unsupported(reason, sources, told):
+    update: dict[str, Any] = {}
+    holds = quote is not None and quotable(quote[1])
+    flags = [] if holds else [_LINKED if quote else _MISQUOTED]
+    if quote and holds: update |= {"snippet_start": quote[0], "supporting_snippet": quote[1]}
+    wrong = unsupported(reason, sources, told)
+    if _ABOUT_TEXT.search(reason):
+        flags.append("The language model's reason is about your text and not about this paper; the reason shown is "
+                     "made from signals.")
+    elif _against(said):
+        flags.append("The language model's reason contradicts its verdict; neither counts, and the reason shown is "
+                     "made from signals.")
+    elif wrong:
         flags.append(f"The language model's reason says {_some(wrong)}, which your text and this paper do not support; "
                      "the reason shown is made from signals.")
-    else:
-        update |= {"justification": reason}
+    elif holds:  # without a quotation that holds, neither the reason nor the verdict counts
+        update |= {"justification": reason, "fit": said.fits}
         if wrong := unsupported(intent, sources, told):
             flags.append(f"What the language model says on the intent is not shown, because of {_some(wrong)}.")
         else: update |= {"intent_match": intent}
@@ -868,6 +900,7 @@ def _ask_twice(llm: LLM, own: Sequence[GroundedPaper], questions: dict[int, Prom
     first = dict(zip(questions, llm.ask(list(questions.values())), strict=True))
     misquoted = {i: Prompt("grounding", f"{questions[i].instructions}\n{again}", questions[i].text, Reason)
                  for i, quote in _quotes(own, first).items() if not quote}
+    if llm.parallel == 1 and any(a.error for a in first.values()): misquoted = {}  # too slow to be asked again
     left = max(0, llm.seconds - (time.monotonic() - begun))
     return first, dict(zip(misquoted, llm.ask(list(misquoted.values()), left), strict=True))
 
@@ -888,6 +921,8 @@ def _read_by_model(llm: LLM, state: PipelineState, own: list[GroundedPaper], pap
     for i, answer in usable.items(): own[i] = _reasoned(text, own[i], answer.value, quotes[i], told)
     flagged = {g.paper.paper_id: list(g.flags) for g in own if g.flags}
     report = llm_report(state, llm, [*first.values(), *second.values()], flagged=flagged)
+    if any(not a.error for a in first.values()):  # a second look that failed takes nothing from what was read
+        report["llm"]["stopped"] = next((str(a.error) for a in first.values() if isinstance(a.error, BudgetError)), "")
     update = {"grounded_candidates": tuple(own), "metadata": report}
     failed = [a for a in first.values() if a.error]
     if not failed: return update

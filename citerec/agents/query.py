@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['NO_TOPIC', 'CUES', 'Cues', 'Named', 'papers_named', 'check_text', 'Word', 'runs', 'Topics', 'topics_of',
-           'phrase_papers', 'word_papers', 'keywords', 'marked_sentence', 'intent', 'expand_query', 'Reading',
-           'from_reading', 'without_names', 'beyond_request', 'Resolved', 'resolve', 'language_note', 'read_by_model',
-           'QueryAgent']
+           'phrase_papers', 'word_papers', 'keywords', 'marked_sentence', 'intent', 'expand_query', 'Reading', 'echoes',
+           'borne_out', 'from_reading', 'unused', 'without_names', 'beyond_request', 'Resolved', 'resolve',
+           'language_note', 'read_by_model', 'QueryAgent']
 
 # %% ../../nbs/54_query.ipynb #c003
 import math
@@ -17,17 +17,17 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
 from ..asking.synonyms import ACRONYMS
 from ..data.corpus import Corpus
 from ..data.lexical import STOPWORDS, stems
 from ..data.packed import LARGE
-from ..errors import InputError, ServiceError
+from ..errors import InputError
 from ..files import made_once
 from ..identity import normal_arxiv_id, normal_doi
 from ..llm.client import LLM, llm_report
-from ..llm.prompts import instructions_for
+from ..llm.prompts import PROMPTS, instructions_for
 from ..llm.quoting import one_line, quoted
 from ..llm.spending import Prompt
 from ..schema import AgentFailure, CitationIntent, MarkedText, Paper, PipelineState, QueryAnalysis
@@ -462,15 +462,19 @@ def expand_query(body: str,  # prose without markers
     return " ".join([body, *added])
 
 # %% ../../nbs/54_query.ipynb #c021
+def _first(most: int) -> Any:
+    "Cuts a list that a model has made too long; the form tells it the most."
+    return BeforeValidator(lambda said: said[:most] if isinstance(said, list) else said)
+
 _Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=200)]
 
 class Reading(BaseModel):
     "The analysis of a text by a language model."
     keywords: Annotated[list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=60)]],
-                        Field(min_length=1, max_length=8)]
+                        _first(8), Field(min_length=1, max_length=8)]
     intent: CitationIntent
     expanded_query: Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
-    facets: Annotated[list[_Line], Field(max_length=3)] = []
+    facets: Annotated[list[_Line], _first(3), Field(max_length=3)] = []
     confidence: Annotated[float, Field(ge=0, le=1)]
 
 # %% ../../nbs/54_query.ipynb #c021b
@@ -479,7 +483,37 @@ def _is_of(keyword: str, text: str, present: set[str]) -> bool:
     parts = set(stems(keyword))
     return parts <= present if parts else keyword in text.lower()
 
+# %% ../../nbs/54_query.ipynb #q21
+_ECHO = 4  # so many words of our instructions in a row are an echo; fewer may be chance
+_MARKERS = re.compile(r"\b(?:CITATION|OTHERCIT)\b|\bOTHER[ _]?CIT\w*|\[cit\w*\]", re.I)
+
+def echoes(said: str,  # by a model
+           text: str,  # what it was given; its words are no echo
+           told: str = "",  # the instructions; "": the shipped ones for this task
+           ) -> bool:
+    "Whether words of a model repeat our instructions or our markers."
+    def words(of: str) -> list[str]: return re.findall(r"[a-z0-9]+", of.lower())
+    here, ours, given = words(said), " ".join(words(told or PROMPTS["query"].instructions)), " ".join(words(text))
+    if any(m.isupper() or m not in text.lower() for m in _MARKERS.findall(said)): return True
+    size = min(_ECHO, max(len(here), 2))
+    parts = [" ".join(here[i : i + size]) for i in range(len(here) - size + 1)]
+    return any(f" {part} " in f" {ours} " and part not in given for part in parts)
+
+def _initials(words: str) -> str: return "".join(w[0] for w in re.findall(r"[^\W_]+", words)).lower()
+
+def borne_out(term: str,  # by a model
+              text: str,
+              present: set[str],  # stems of the text
+              ) -> bool:
+    "Whether a text bears out a further term, which is not in it as it stands."
+    parts, acronyms = set(stems(term)), {m[0].lower() for m in re.finditer(r"\b[A-Z]{2,6}s?\b", text)}
+    if not parts or parts <= present: return False
+    if len(parts & present) >= max(1, len(parts) - 1): return True
+    if _initials(term) in acronyms: return True
+    return bool(re.fullmatch(r"[A-Za-z]{3,6}", term)) and term.lower() in _initials(text)
+
 # %% ../../nbs/54_query.ipynb #c021c
+_KEYWORDS = 8  # most keywords of an analysis
 _SUB_QUERIES = 16  # most sub-queries of an analysis; there are at most twelve claims and three facets
 
 def from_reading(prepared: MarkedText,
@@ -488,13 +522,35 @@ def from_reading(prepared: MarkedText,
                  facets: int = 3,  # short queries of the model that are used, at most
                  ) -> QueryAnalysis:
     "The analysis made from a model's reading; the model's words follow those of the text."
-    said, present = tuple(dict.fromkeys(one_line(k).lower() for k in reading.keywords)), set(stems(prepared.body))
-    kept = tuple(k for k in said if _is_of(k, prepared.body, present))
-    queries = dict.fromkeys([*own.sub_queries, *(one_line(f) for f in reading.facets[:facets])])
-    return QueryAnalysis(topic_keywords=kept or own.topic_keywords, citation_intent=reading.intent,
-                         confidence=reading.confidence,
-                         expanded_query=f"{own.expanded_query} {one_line(reading.expanded_query)}".strip(),
+    text, said, present = prepared.body, tuple(dict.fromkeys(one_line(k).lower() for k in reading.keywords)), set()
+    present |= set(stems(text))
+    more = (k for k in said if _is_of(k, text, present) and not echoes(k, text))
+    terms = [one_line(t) for t in re.split(r"[,;\n]", reading.expanded_query)]
+    added = [t for t in dict.fromkeys(terms) if borne_out(t, text, present) and not echoes(t, text)]
+    def is_facet(query: str) -> bool:
+        parts = set(stems(query))
+        return 0 < len(parts) <= 2 * len(parts & present) and not echoes(query, text)
+    queries = dict.fromkeys([*own.sub_queries, *(f for f in map(one_line, reading.facets[:facets]) if is_facet(f))])
+    weights, _ = _cues(marked_sentence(prepared))
+    seen = reading.intent is own.citation_intent or weights[reading.intent] > 0
+    return QueryAnalysis(topic_keywords=tuple(dict.fromkeys([*own.topic_keywords, *more]))[:_KEYWORDS],
+                         citation_intent=reading.intent if seen else own.citation_intent,
+                         confidence=reading.confidence if seen else own.confidence,
+                         expanded_query=" ".join([own.expanded_query, *added]),
                          sub_queries=tuple(queries)[:_SUB_QUERIES])
+
+def unused(reading: Reading,
+           made: QueryAnalysis,  # from that reading
+           ) -> list[str]:  # sentences
+    "What a model said about a text and the text does not bear out."
+    out, terms = [], [one_line(t) for t in re.split(r"[,;\n]", reading.expanded_query)]
+    if reading.intent is not made.citation_intent:
+        out.append(f"The text has no sign that it cites for {reading.intent.value}.")
+    keywords = [k for k in map(one_line, reading.keywords) if k.lower() not in made.topic_keywords]
+    lost = {"keyword": keywords, "term": [t for t in terms if t and t not in made.expanded_query],
+            "query": [f for f in map(one_line, reading.facets) if f not in made.sub_queries]}
+    return [*out, *(f"The text does not bear out {len(words)} {name}{'s' * (len(words) > 1)} of the language model."
+                    for name, words in lost.items() if words)]
 
 # %% ../../nbs/54_query.ipynb #c022c
 def without_names(text: str,
@@ -612,15 +668,12 @@ def read_by_model(llm: LLM,
     "Ask a language model to read a text."
     instructions = instructions_for("query", corpus).instructions
     answer, = llm.ask([Prompt("query", instructions, quoted({"text": text}), Reading)])
-    update: dict[str, Any] = {"metadata": llm_report(state, llm, [answer])}
-    if not answer.error: return {**update, "query_analysis": from_reading(prepared, answer.value, own, facets)}
-    words = "keywords by TF-IDF, and the intent by cues in the text"
-    if isinstance(answer.error, ServiceError):
-        nothing = {"citation_intent": CitationIntent.background, "expanded_query": prepared.body, "confidence": 0.}
-        own = own.model_copy(update=nothing)
-        words = "your text as it is, keywords by TF-IDF, and background as its intent"
-    failure = AgentFailure(agent="query", kind=type(answer.error).__name__, message=str(answer.error), fallback=words)
-    return {**update, "query_analysis": own, "errors": (*state.errors, failure)}
+    if not answer.error:
+        read = from_reading(prepared, answer.value, own, facets)
+        return {"metadata": llm_report(state, llm, [answer], unused=unused(answer.value, read)), "query_analysis": read}
+    failure = AgentFailure(agent="query", kind=type(answer.error).__name__, message=str(answer.error),
+                           fallback="keywords by TF-IDF, and the intent by cues in the text")
+    return {"metadata": llm_report(state, llm, [answer]), "query_analysis": own, "errors": (*state.errors, failure)}
 
 # %% ../../nbs/54_query.ipynb #c024b
 _ASKED_ALONE = 3  # least claims that become queries of their own; the whole text covers two, and a query takes time

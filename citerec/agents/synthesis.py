@@ -86,12 +86,23 @@ def look_alike(a: Paper,
 
 # %% ../../nbs/59_synthesis.ipynb #c008
 _MOVES = {"yes": -1.5, "partly": 0.0, "no": 2.5}  # places by which a verdict moves a paper; half places avoid ties
+_EQUAL = .75  # a confidence of at least this share of another one is about the same
 
 def composed(candidates: Sequence[GroundedPaper],
              ) -> list[GroundedPaper]:
-    "The ranker's order, moved a little by a language model's verdicts; without verdicts the ranker's order."
+    "The ranker's order, moved a little by a language model's verdicts, among papers of about the same confidence."
     ranked = sorted(candidates, key=lambda c: -c.rerank_score)
-    return [c for _, c in sorted(enumerate(ranked), key=lambda p: p[0] + _MOVES.get(p[1].fit or "", 0.0))]
+    wanted = sorted(range(len(ranked)), key=lambda i: i + _MOVES.get(ranked[i].fit or "", 0.0))
+    place = {i: at for at, i in enumerate(wanted)}
+    def may_swap(above: GroundedPaper, below: GroundedPaper) -> bool:
+        if above.confidence is None or below.confidence is None: return True
+        return below.confidence >= _EQUAL * above.confidence
+    out = list(range(len(ranked)))
+    for _ in out:  # neighbours change places, where both the verdicts and the confidences allow it
+        for at in range(len(out) - 1):
+            if place[out[at]] > place[out[at + 1]] and may_swap(ranked[out[at]], ranked[out[at + 1]]):
+                out[at : at + 2] = [out[at + 1], out[at]]
+    return [ranked[i] for i in out]
 
 # %% ../../nbs/59_synthesis.ipynb #c008p
 def best_confidence(candidates: Sequence[GroundedPaper],

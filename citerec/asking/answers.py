@@ -30,7 +30,6 @@ from ..llm.quoting import gives_orders, one_line, quoted
 from ..llm.spending import Completion, Prompt
 from ..running import each_of
 from ..schema import Paper, Passage
-from ..settings import host_of, is_local
 
 # %% ../../nbs/64_answers.ipynb #c001
 NOTHING = "No relevant information found."  # there is no passage
@@ -371,7 +370,7 @@ def paper_passages(corpus: Corpus,
     return tuple(out)
 
 # %% ../../nbs/64_answers.ipynb #k001
-_TOKENS, _LOCAL_SECONDS = 512, 120.0  # most tokens of an answer; time for a model on this machine by default
+_TOKENS = 512  # most tokens of an answer
 _PROMPTS = {"[n]": "answer", "(Source n)": "answer_sources"}
 
 def _shown_as(passage: Passage) -> str:
@@ -391,6 +390,9 @@ def _prompt(question: str, passages: Sequence[Passage], form: Form, instructions
     return Prompt("answer", told, quoted({"question": question, **shown}), max_tokens=_TOKENS) if shown else None
 
 # %% ../../nbs/64_answers.ipynb #k003
+_TOLD = .7  # share of a sentence's words from which an answer has it
+_KEPT = 3  # best sentences that an answer must not leave out
+
 @dataclass(frozen=True)
 class _Asked:
     "A question with its passages."
@@ -414,6 +416,17 @@ class _Asked:
         asked = None if self.listing else self.question
         return await asyncio.to_thread(_extracted, asked, self.passages, self.form, self.embedder, self.idf, without)
 
+    async def left_out(self, text: str) -> str:
+        "The sentences that answer best and that a model's answer leaves out, as list points."
+        if self.listing: return ""
+        best, answers = await asyncio.to_thread(extract, self.question, self.passages, self.embedder, self.idf)
+        said = {*stems(text)}
+        def is_said(q: Quotation) -> bool:
+            parts = {*stems(self.passages[q.number - 1].text[q.start : q.end])}
+            return len(parts & said) >= _TOLD * len(parts)
+        left = [q for q in best[:_KEPT] if answers and not is_said(q)]
+        return "\n".join(_listed(left, self.passages, self.form))
+
 # %% ../../nbs/64_answers.ipynb #k004
 async def _quoting(asked: _Asked, **more: Any) -> AsyncGenerator[str | Answer, None]:
     "The parts of an answer from sentences of the passages, and the `Answer`."
@@ -429,30 +442,36 @@ def _why(completion: Completion | None, judge: Reader) -> str:
             else "The language model gave no answer.")
 
 # %% ../../nbs/64_answers.ipynb #k005
-def _seconds(llm: LLM) -> float:
-    "How long the model may take: as the user has said; without a word, one on this machine has more time."
-    near = is_local(host_of(llm.settings.llm_base_url)) and "llm_timeout" not in llm.settings.model_fields_set
-    return max(llm.seconds, _LOCAL_SECONDS) if near else llm.seconds
+_IGNORANT = ("The language model says that the passages do not answer this. "
+             "They have sentences that do, which are quoted instead.")
+_LEFT_OUT = "The language model leaves out what answers best; it is quoted below."
 
 async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[str | Answer, None]:
     "The checked parts of a model's answer, and the `Answer`."
-    reader, completion = Reader(Judge(asked.question, asked.passages), asked.form), None
-    async with aclosing(llm.astream(prompt, _seconds(llm))) as said:
+    reader, completion, held = Reader(Judge(asked.question, asked.passages), asked.form), None, list[str]()
+    async with aclosing(llm.astream(prompt)) as said:
         async for part in said:
             if isinstance(part, Completion): completion = part
             else:
-                for checked in reader.read(part): yield checked
+                held += reader.read(part)
+                if reader.says:  # until then, it may be about to say that it knows nothing
+                    for checked in held: yield checked
+                    held.clear()
     failed = completion.error if completion else None
-    if not failed:
-        for checked in reader.read("", ended=True): yield checked
+    if not failed: held += reader.read("", ended=True)
+    if reader.says:
+        for checked in held: yield checked
     flags, whole = tuple(dict.fromkeys(reader.flags)), asked.said(reader.lines.text, "llm", reader.admits)
-    if not whole.citations and not (reader.admits and not failed):
-        if reader.lines.text: yield "\n\n"
-        note = f"{_why(completion, reader)} The answer consists of sentences from the passages instead."
-        async with aclosing(_quoting(asked, flags=flags, notes=(note,))) as parts:
-            async for quoted_ in parts:
-                if isinstance(quoted_, str): yield quoted_
-                else: yield replace(quoted_, text=f"{reader.lines.text}\n\n" * bool(reader.lines.text) + quoted_.text)
+    if not reader.says:
+        ignorant = reader.admits and not failed
+        if ignorant and not (await asked.extracted())[1]:
+            for checked in held: yield checked
+            yield replace(whole, flags=flags)
+            return
+        instead = f"{_why(completion, reader)} The answer consists of sentences from the passages instead."
+        why = _IGNORANT if ignorant else instead
+        async with aclosing(_quoting(asked, flags=flags, notes=(why,))) as parts:
+            async for quoted_ in parts: yield quoted_
         return
     text, notes = reader.lines.text, (f"The language model's answer broke off. {failed}",) if failed else ()
     if isinstance(failed, ServiceError):
@@ -460,6 +479,9 @@ async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[st
         added = "".join(f"\n\n{p}" if i == 0 else f"\n{p}" for i, p in enumerate(points) if p.startswith("- "))
         if added: yield added
         text += added
+    elif left := await asked.left_out(text):
+        yield (added := f"\n\n{left}")
+        text, notes = text + added, (*notes, _LEFT_OUT)
     yield asked.said(text, "llm", reader.admits, flags=flags, notes=notes)
 
 # %% ../../nbs/64_answers.ipynb #k010

@@ -239,6 +239,7 @@ class Reader:
     def __init__(self, judge: Judge, form: Form):
         self.judge, self.form, self.lines = judge, form, _Lines()
         self.flags, self.admits, self._left, self._begun = list[str](), False, "", False
+        self.says = 0  # sentences that passed and say more than that the passages have no answer
 
     def read(self, part: str, ended: bool = False) -> Iterator[str]:
         "The checked sentences that this part completes; at the end, also the last one."
@@ -278,4 +279,5 @@ class Reader:
         verdict = _judged(piece, self.judge, self.form)
         self.flags += [verdict.flag] * bool(verdict.flag)
         self.admits |= verdict.admits
+        self.says += bool(verdict.text) and not verdict.admits
         if verdict.text: yield self.lines.put(verdict.text)

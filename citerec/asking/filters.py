@@ -9,16 +9,19 @@ __all__ = ['take_titles', 'topic_of', 'by_rules', 'Form', 'from_form', 'parse_qu
 import re
 from collections.abc import Callable
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from .labels import (LANGUAGE_CODES, take_awards, take_best, take_citations, take_keys, take_language,
+from .labels import (HIGHLY_CITED, LANGUAGE_CODES, take_awards, take_best, take_citations, take_keys,
+                                   take_language,
                                    take_venues, venue_name, years_apart)
 from .people import WORKS, has_capitals, name_parts, take_authors
 from .wording import GAP, Wording, said, why_not
 from .years import keep_topic_years, spelled_out, take_years
 from ..llm.client import LLM, Prompt
+from ..agents.query import echoes
+from ..data.lexical import stems
 from ..llm.prompts import PROMPTS
 from ..llm.quoting import one_line, quoted
 from ..schema import Order, ParsedQuery, SearchFilter
@@ -172,21 +175,28 @@ def by_rules(text: str,
     return ParsedQuery(original_query=text, semantic_query=topic, filters=filters, notes=notes, order=order)
 
 # %% ../../nbs/63_filters.ipynb #c017
+_LISTED = 5  # values of a list in a form; a query names fewer
+_Value = Annotated[str, Field(max_length=120)]
+
+def _few(values: Any) -> Any: return values[:_LISTED] if isinstance(values, list) else [] if values is None else values
+
+_Values = Annotated[list[_Value], BeforeValidator(_few), Field(max_length=_LISTED)]
+
 class Form(BaseModel):
     "The form that a language model fills in for a query."
     is_relevant: bool = True
-    semantic_query: str | None = None
+    semantic_query: Annotated[str, Field(max_length=400)] | None = None
     year_min: int | None = None
     year_max: int | None = None
-    authors: list[str] = []
-    title_words: list[str] = []
-    venues: list[str] = []
-    language: str | None = None
+    authors: _Values = []
+    title_words: _Values = []
+    venues: _Values = []
+    language: Annotated[str, Field(max_length=40)] | None = None
     has_awards: bool | None = None
-    bibkey: str | None = None
+    bibkey: Annotated[str, Field(max_length=120)] | None = None
     min_citations: int | None = None
-    concepts: list[str] = []
-    paper_ids: list[str] = []
+    concepts: _Values = []
+    paper_ids: _Values = []
 
 def _is_said(phrase: str, text: str) -> bool:
     "Whether a text has the words of a phrase."
@@ -194,25 +204,113 @@ def _is_said(phrase: str, text: str) -> bool:
     said_there = set(name_parts(re.sub(r"['’]s\b", " ", text)))
     return parts <= said_there if parts else bool(phrase.strip()) and phrase in text
 
+# %% ../../nbs/63_filters.ipynb #f17
+_PROSE = 20  # words; a longer text is prose, in which a year, a name or a word is no limit unless rules read it as one
+_OF_LATE = 12  # years that "recent" may mean at most
+_WHEN = re.compile(r"""\b(?:recent|latest|new(?:er|est)?|current)\s+(?:\w+\s+){0,3}?
+    (?:papers?|works?|articles?|literature
+    |publications?|research|studies|advances|approaches
+    |methods)\b|\b(?:last|past|previous|recent)\s+(?:\w+\s+)?(?:years?
+    |decades?|months?)\b|\bthis\s+(?:year|decade)\b|\b(?:19|20)?\d0['’]?s\b
+    |\b(?:most\s+recent|recently\s+published)\b""",
+                   re.I | re.X)
+_AWARDED = re.compile(r"\b(?:award\w*|prize\w*|winn\w+|honou?r\w*|nominat\w*|test[ -]of[ -]time|(?:best|outstanding"
+                      r"|distinguished)[ -]papers?)\b", re.I)
+_COUNTED = re.compile(r"\b(?:cited|citations?|cites)\b|\b(?:influential|seminal|landmark|famous|"
+                      r"popular)\s+(?:\w+\s+){0,2}?"
+                      r"(?:papers?|works?|articles?)\b", re.I)
+_ENTITLED = re.compile(r"\b(?:titles?|titled|entitled|called|named)\b", re.I)
+_TAGGED = re.compile(r"\b(?:concepts?|tags?|tagged|labell?ed|topics?:)", re.I)
+_WRITTEN_IN = (r"\b(?:(?:written|published|papers?|articles?|works|literature)\s+in\s+{0}"
+               r"|in\s+{0}(?:\s+language)?\W*$|{0}[- ]language\s+(?:papers?|articles?|works|literature)"
+               r"|{0}\s+(?:papers?|articles?|works|literature)|language\W+{0})\b")
+_BY = (r"(?:\b(?:by|from|of|authors?|with|and|did|has|have|author\s*[:=])\s+(?:\w+[ .-]+){{0,3}}?{0}\b"
+       r"|\b{0}(?:['’]s?\b|\s+(?:et\s+al|and\s+(?:colleagues|others|coworkers)|wrote|published|group)))")
+
+def _year(year: int | None, text: str) -> int | None:
+    "A year of a form that the words of a query bear out."
+    numbers = [int(n) for n in re.findall(r"\b(?:19|20)\d\d\b", text)]
+    short = [int(n) for n in re.findall(r"['’](\d\d)\b", text)]
+    beside = re.search(r"\b(?:after|before|later|earlier|until|since|over|under)\b", text, re.I)
+    near = any(abs((year or 0) - n) <= bool(beside) for n in numbers) or (year or 0) % 100 in short
+    late = date.today().year - _OF_LATE <= (year or 0) <= date.today().year or re.search(r"\d0['’]?s\b", text)
+    return year if year and (near or (late and not numbers and _WHEN.search(text))) else None
+
+def _citations(least: int | None, text: str) -> int:
+    "A number of citations of a form that the words of a query bear out; 0: none."
+    numbers = [int(n.replace(",", "")) for n in re.findall(r"\b\d[\d,]*\b", text)]
+    said_so = any((least or 0) - n in (0, 1) for n in numbers) or (not numbers and (least or 0) <= HIGHLY_CITED)
+    return least or 0 if _COUNTED.search(text) and said_so else 0
+
+def _language(named: str | None, text: str) -> str | None:
+    "The code of a language of a form if the query says that papers are written in it."
+    code = LANGUAGE_CODES.get((named or "").strip().lower(), (named or "").strip().lower())
+    names = [name for name, known in LANGUAGE_CODES.items() if known == code]
+    return code if any(re.search(_WRITTEN_IN.format(re.escape(name)), text, re.I) for name in names) else None
+
+def _borne_out(form: Form, text: str) -> dict[str, Any]:
+    "The limits of a form that the words of a query bear out."
+    if len(text.split()) > _PROSE: return {}
+    def kept(values: list[str], cue: bool) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(v.strip() for v in values if cue and _is_said(v, text)))
+    def is_author(name: str) -> bool:
+        last = re.escape(name.split()[-1]) if name.split() else ""
+        return _is_said(name, text) and bool(last and re.search(_BY.format(last), text, re.I))
+    def is_place(name: str) -> bool:
+        short = re.escape(name.strip())
+        return bool(short and re.search(rf"\b(?:at|in|from|of|by|venues?\W*|conference\W*|"
+                                        rf"journal\W*)\s+(?:the\s+)?{short}(?!\w)"
+                                        rf"|(?<!\w){short}(?:\s+(?:papers?|articles?|conference|journal|workshop)|"
+                                        rf"\s*['’]?\d\d)", text, re.I))
+    awards = form.has_awards if _AWARDED.search(text) else None
+    if awards is False and not re.search(r"\b(?:not?|without|never|n['’]t)\b", text, re.I): awards = None
+    key = form.bibkey if form.bibkey and form.bibkey in text and re.search(r"\d|\bkey\b", form.bibkey + text) else None
+    return {"year_min": _year(form.year_min, text), "year_max": _year(form.year_max, text),
+            "authors": tuple(dict.fromkeys(a.strip() for a in form.authors if is_author(a))),
+            "title_words": kept(form.title_words, bool(_ENTITLED.search(text))),
+            "venues": tuple(dict.fromkeys(venue_name(v) for v in form.venues if is_place(v))),
+            "language": _language(form.language, text), "has_awards": awards, "bibkey": key,
+            "min_citations": _citations(form.min_citations, text), "concepts": kept(form.concepts,
+                                                                                    bool(_TAGGED.search(text))),
+            "within_ids": tuple(i for i in form.paper_ids if i in text and re.search(r"\d", i))}
+
+# %% ../../nbs/63_filters.ipynb #f18
+_NAMES_OF = {"year_min": "year", "year_max": "year", "has_awards": "award", "min_citations": "number of citations",
+             "title_words": "words of the title", "bibkey": "key", "paper_ids": "papers", "within_ids": "papers"}
+
+def _is_topic(topic: str, text: str, rest: str, taken: str) -> bool:
+    "Whether a topic has words of the query only, and all of those that no limit has taken."
+    parts = set(stems(topic))
+    return bool(parts) and parts <= set(stems(text)) and set(stems(rest)) <= parts | set(stems(taken))
+
 def from_form(text: str,
               form: Form,
+              rules: ParsedQuery | None = None,  # the query as rules read it; None: they read it now
               ) -> ParsedQuery:
-    "The query as a model read it; raises `ValueError` if its limits make no sense."
-    def kept(values: list[str]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(value.strip() for value in values if _is_said(value, text)))
-    reason = why_not(text)
+    "The query as rules read it, with what a model adds to it; raises `ValueError` if its limits make no sense."
+    reason, rules = why_not(text), rules or by_rules(text, date.today())
     if not form.is_relevant and reason is not None:  # both agree; if only the model says so, search
         return ParsedQuery(original_query=text, semantic_query=None, is_relevant=False, irrelevant_response=reason,
                            source="llm")
-    language = (form.language or "").strip().lower()
-    filters = SearchFilter(
-        year_min=form.year_min, year_max=form.year_max, authors=kept(form.authors), title_words=kept(form.title_words),
-        venues=tuple(dict.fromkeys(venue_name(v) for v in form.venues if v.strip())), has_awards=form.has_awards,
-        language=LANGUAGE_CODES.get(language, language if language in LANGUAGE_CODES.values() else None),
-        bibkey=form.bibkey if form.bibkey and form.bibkey in text else None, min_citations=form.min_citations or 0,
-        concepts=kept(form.concepts), within_ids=tuple(i for i in form.paper_ids if i and i in text))
-    topic = one_line(form.semantic_query or "") or (one_line(text) if filters == SearchFilter() else None)
-    return ParsedQuery(original_query=text, semantic_query=topic, filters=filters, source="llm")
+    own = rules.filters.model_dump(exclude_defaults=True)
+    more = {name: value for name, value in _borne_out(form, text).items() if value and name not in own
+            or value is False and name not in own}
+    if {"year_min", "year_max"} & {*own}: more = {name: v for name, v in more.items() if not name.startswith("year")}
+    filters = SearchFilter(**own | more)
+    given = form.model_dump(exclude_defaults=True, exclude={"is_relevant", "semantic_query"}, exclude_none=True)
+    kept = filters.model_dump(exclude_defaults=True)
+    lost = dict.fromkeys(_NAMES_OF.get(name, name) for name, value in given.items()
+                         if value not in ([], 0) and not kept.get({"paper_ids": "within_ids"}.get(name, name)))
+    notes = (f"The query does not name the {' and the '.join(lost)} that the language model read in it.",
+             ) if lost else ()
+    said, rest = one_line(form.semantic_query or ""), rules.semantic_query or ""
+    taken = " ".join(str(v) for value in more.values() for v in (value if isinstance(value, tuple) else (value,)))
+    cues = " ".join(m[0] for cue in (_WHEN, _AWARDED, _COUNTED, _ENTITLED, _TAGGED)
+                    for m in cue.finditer(text)) if more else ""
+    taken += f" {cues} {form.language if 'language' in more else ''}"
+    topic = said if _is_topic(said, text, rest, taken) else rules.semantic_query
+    return rules.model_copy(update={"semantic_query": topic, "filters": filters, "source": "llm",
+                                    "notes": (*rules.notes, *notes)})
 
 # %% ../../nbs/63_filters.ipynb #c021
 def _by_model(text: str, llm: LLM, today: date) -> ParsedQuery | str:
@@ -220,7 +318,7 @@ def _by_model(text: str, llm: LLM, today: date) -> ParsedQuery | str:
     instructions = PROMPTS["filters"].filled(today=today.isoformat())
     answer, = llm.ask([Prompt("filters", instructions, quoted({"query": text}), Form)])
     if answer.error: return f"{answer.error} The query was read by rules."
-    try: return from_form(text, answer.value)
+    try: return from_form(text, answer.value, _safely(by_rules, text, today))
     except ValidationError: return "The language model's limits make no sense. The query was read by rules."
 
 def _safely(read: Callable[[str, date], ParsedQuery], text: str, today: date) -> ParsedQuery:
@@ -243,9 +341,14 @@ def parse_query(text: str,  # a query
     return rules.model_copy(update={"notes": (parsed, *rules.notes)})
 
 # %% ../../nbs/63_filters.ipynb #c027
+_MOST_WORDINGS = 10  # other wordings of a query
+
+def _few_queries(said: Any) -> Any: return said[:_MOST_WORDINGS] if isinstance(said, list) else said
+
 class _Variants(BaseModel):
     "Other wordings of a query."
-    queries: list[str]
+    queries: Annotated[list[Annotated[str, Field(max_length=_LONGEST)]], BeforeValidator(_few_queries),
+                       Field(max_length=_MOST_WORDINGS)]
 
 def reformulate(text: str,
                 n: int,  # queries wanted
@@ -258,7 +361,10 @@ def reformulate(text: str,
     if answer.error: return []
     said_already, variants = {one_line(text).casefold()}, list[str]()
     for query in map(one_line, answer.value.queries):
-        if not query or len(query) > _LONGEST or query.casefold() in said_already: continue
+        parts, own = {*stems(query)}, {*stems(text)}
+        off = len(parts) > 2 * len(parts & own) or echoes(query, text,
+                                                          instructions)  # half of its words are the query's
+        if not query or len(query) > _LONGEST or query.casefold() in said_already or off: continue
         said_already.add(query.casefold())
         variants.append(query)
     return variants[:n]

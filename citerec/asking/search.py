@@ -506,7 +506,7 @@ def search(corpus: Corpus,
            num_queries: int = 3,  # further wordings to search; 0: none
            weight: float = .3,  # of scores in their blend with ranks, 0 to 1
            rrf_k: int = 60,  # constant of reciprocal rank fusion
-           llm_variants: Sequence[str] = (),  # wordings by a language model, which come first
+           llm_variants: Sequence[str] = (),  # wordings by a language model, which follow those of the rules
            source: Paper | None = None,  # search with this paper instead of words
            cited: Sequence[tuple[int, float]] = (),  # rows and scores of papers to cite for the query, best first
            lead: bool = False,  # put the first paper to cite before all others
@@ -520,7 +520,7 @@ def search(corpus: Corpus,
         update={"exclude_ids": (*parsed.filters.exclude_ids, *(p.paper_id for p in asked.papers))})
     if asked.text is None: return _by_limits(corpus, parsed, filters, k)
     prepared = prepare(asked.text)
-    others = dict.fromkeys([*map(one_line, llm_variants), *variants(corpus, asked.text, num_queries)])
+    others = dict.fromkeys([*variants(corpus, asked.text, num_queries), *map(one_line, llm_variants)])
     wordings = [prepared.body, *[words for words in others if words != prepared.body][:num_queries]]
     lists, near, notes = _ask_lists(corpus, wordings, filters, _DEEPER * max(k, _LEAST_WANTED))
     allowed = _allowed(corpus, filters)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['learned_instructions', 'learned_demonstrations', 'state_of', 'Step', 'OptRun', 'keep_run', 'runs_of', 'is_better',
-           'LoopState', 'Loop', 'optimise']
+           'LoopState', 'check_chance', 'Loop', 'optimise']
 
 # %% ../../nbs/85_optimising.ipynb #c003
 import json
@@ -54,6 +54,7 @@ from citerec.llm.prompts import (
 from ..llm.quoting import one_line
 from ..pipeline import untraced
 from ..schema import Record
+from ..settings import Settings
 from ..trust import is_trusted
 
 # %% ../../nbs/85_optimising.ipynb #c005
@@ -195,6 +196,16 @@ class LoopState(TypedDict, total=False):
 def _now() -> str: return datetime.now(UTC).isoformat(timespec="seconds")
 
 # %% ../../nbs/85_optimising.ipynb #c013z
+def check_chance(sizes: Sequence[int],  # papers of each pool
+                 settings: Settings,
+                 ) -> None:
+    "Raise `InputError` if orders by chance reach the threshold; told before any pool is made."
+    score = chance(sizes, weights_of(settings))["score"]
+    if score < settings.opt_threshold: return
+    raise InputError(f"Chance alone reaches a score of {score:.3f} in pools as small as these, and the threshold is "
+                     f"{settings.opt_threshold:g}.",
+                     "Take more wrong papers beside each cited one, or a higher threshold.")
+
 class _Wanted:
     "What a run is asked to do."
     def __init__(self, corpus: Corpus, parts: Parts, llm: LLM, optimiser: str, module: str, steps: int | None,
@@ -212,13 +223,10 @@ class _Wanted:
         self.corpus, self.parts, self.llm, self.optimiser, self.module = corpus, parts, llm, optimiser, module
         self.most = settings.max_opt_steps if steps is None else steps
         self.threshold, self.weights = settings.opt_threshold, weights_of(settings)
-        self.workers, self.say = workers, say
+        self.workers, self.say = min(workers, llm.parallel), say  # a model on this machine reads one after the other
         self.proposer = llm.beside(settings.llm_prompt_model) if settings.llm_prompt_model else llm
         self.chance = self.by_chance(parts.validation)
-        if self.chance["score"] >= self.threshold:
-            raise InputError(f"Chance alone reaches a score of {self.chance['score']:.3f} in pools as small as these, "
-                             f"and the threshold is {self.threshold:g}.",
-                             "Take more wrong papers beside each cited one, or a higher threshold.")
+        check_chance([len(e.pool) for e in parts.validation], settings)
 
     def by_chance(self, examples: Sequence[Example]) -> dict[str, float]:
         "What orders and choices by chance reach on examples."

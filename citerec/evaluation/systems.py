@@ -199,33 +199,40 @@ class RankerSystem:
 # %% ../../nbs/82_systems.ipynb #s21
 _UNUSED = {"grounding": lambda s: {"grounded_candidates": ()}, "synthesis": lambda s: {"final_recommendations": ()}}
 
+_SEEN = 10  # recommendations that a reader sees
+
 class PipelineSystem:
-    "The pipeline with its whole order; the agents after the reranking are left out."
+    "The pipeline with its whole order; the agents after the reranking are left out unless what is shown is measured."
     def __init__(self,
                  corpus: Corpus,
                  settings: Settings,
                  without: Sequence[str] = (),  # agents that their fallbacks replace
+                 shown: bool = False,  # run the agents after the reranking, too: what a reader sees comes first
                  **choices: Any,  # settings that differ
                  ):
         settings = settings.model_copy(update=choices)
         if choices and not {"llm", "pick"} & {*choices} and settings.llm in (None, "offline"):
             raise InputError("There is no language model to compare with.",
                              "Choose one: CITEREC_PRESET=openai, ollama or compatible.")
-        self.settings, self.failures = settings, Counter[str]()
-        self._pipeline = Pipeline(corpus, settings, agents=dict(_UNUSED))
+        self.settings, self.failures, self.shown = settings, Counter[str](), shown
+        self._pipeline = Pipeline(corpus, settings, agents={} if shown else dict(_UNUSED))
         self._pipeline.agents |= {name: self._pipeline.fallbacks[name][0][1] for name in without}
         self.ranker = load_ranker(corpus)
         self.fitted_on = (self.ranker.fitted_on if self.ranker else frozenset()) | encoder_saw(corpus)
         self.fitted_on_lists = frozenset(shipped_chooser().file.fitted_on)  # for queries with `within`
 
     def __call__(self, text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
-        try: state = self._pipeline.run(PipelineState(user_text=text, filters=filters))
+        asked = PipelineState(user_text=text, filters=filters, k=min(k, _SEEN))
+        try: state = self._pipeline.run(asked)
         except InputError: return []  # a text that users are asked to change has no recommendations
         self.failures.update({f"the agent {e.agent} failed ({e.kind}) and {e.fallback} took its place"
                               for e in state.errors})
         chosen, ranked = state.selected_paper, state.reranked_candidates
         if chosen: ranked = (chosen, *(r for r in ranked if r.paper.paper_id != chosen.paper.paper_id))
-        return [(r.paper.paper_id, r.rerank_score) for r in ranked[:k]]
+        if not self.shown: return [(r.paper.paper_id, r.rerank_score) for r in ranked[:k]]
+        first = [r.paper_id for r in state.final_recommendations]
+        order = dict.fromkeys([*first, *(r.paper.paper_id for r in ranked)])
+        return [(paper_id, float(-place)) for place, paper_id in enumerate(order)][:k]
 
     @property
     def cost(self) -> float:
@@ -263,9 +270,9 @@ class FanOutSystem:
         return [(paper.paper_id, paper.score) for paper in found[:k]]
 
 # %% ../../nbs/82_systems.ipynb #s24
-def _pipeline(*without: str, **choices: Any) -> Callable[[Corpus, Settings], System]:
+def _pipeline(*without: str, shown: bool = False, **choices: Any) -> Callable[[Corpus, Settings], System]:
     "What makes a pipeline that lacks agents, or has other settings."
-    return lambda corpus, settings: PipelineSystem(corpus, settings, without, **choices)
+    return lambda corpus, settings: PipelineSystem(corpus, settings, without, shown, **choices)
 
 SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
     "rank_bm25": _rank_bm25, "bm25": _bm25, "dense": _dense, "rrf": _rrf,
@@ -282,6 +289,8 @@ SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
     "pipeline_without_reranking": _pipeline("reranking"),
     "offline": _pipeline(llm="offline"),
     "thorough": _pipeline(llm="offline", **PRESETS["thorough"]),
+    "offline_shown": _pipeline(llm="offline", shown=True),  # with grounding and synthesis, which may reorder
+    "llm_shown": _pipeline(llm_query=True, shown=True),
     "llm_query": _pipeline(llm_query=True, llm_rerank=False),
     "llm_rerank": _pipeline(llm_query=False, llm_rerank=True),
     "llm_both": _pipeline(llm_query=True, llm_rerank=True),

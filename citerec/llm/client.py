@@ -21,13 +21,14 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property, lru_cache
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from pydantic import SecretStr
 
 from ..errors import AnswerError, BudgetError, CiterecError, ServiceError
-from .quoting import RULES, one_line
+from .quoting import RULES, may_be_thoughts, one_line, without_thoughts
 from citerec.llm.spending import (
     PRICES_OF,
     AnswerCache,
@@ -150,10 +151,19 @@ class _Tally:
 # %% ../../nbs/52_client.ipynb #c021i
 _SPARSE = 200  # characters for each token; ordinary text has four, and no text has as many as this
 
+def _sent(request: Mapping[str, Any]) -> int:
+    "How many characters a request has."
+    return sum(len(m.get("content") or "") for m in request["messages"])
+
 def _plausible(usage: tuple[int, int], request: Mapping[str, Any], answer: str) -> bool:
     "Whether a service can have read and written no more tokens than it reports."
-    sent = sum(len(m.get("content") or "") for m in request["messages"])
-    return usage[0] > sent // _SPARSE and (usage[1] > len(answer) // _SPARSE or not answer)
+    return usage[0] > _sent(request) // _SPARSE and (usage[1] > len(answer) // _SPARSE or not answer)
+
+_SHORTEST, _DENSE = 1_500, 6  # tokens of the shortest context that is met; characters a token that English never has
+
+def _was_cut(usage: tuple[int, int] | None, request: Mapping[str, Any]) -> bool:
+    "Whether a service has read a part of a request only, and not said so: Ollama cuts at 4,096 tokens by default."
+    return usage is not None and usage[0] >= _SHORTEST and _sent(request) > _DENSE * usage[0]
 
 # %% ../../nbs/52_client.ipynb #c021l
 _ERROR_BYTES = 64_000  # read of the body of an error
@@ -190,6 +200,12 @@ class _Trouble(NamedTuple):
     option: str = ""  # an option that the service refuses
 
 # %% ../../nbs/52_client.ipynb #c021q
+def _asked_pause(headers: Mapping[str, str]) -> float | None:
+    "The pause that the headers of an answer ask for, in seconds."
+    exact = headers.get("retry-after-ms") or ""
+    if re.fullmatch(r"\s*\d{1,9}(?:\.\d{1,9})?\s*", exact): return float(exact) / 1000
+    return _pause_of(headers.get("retry-after") or "")
+
 def _pause_of(header: str) -> float | None:
     "A Retry-After header in seconds; None where it names neither a number nor a date."
     if re.fullmatch(r"\s*\d{1,9}(?:\.\d{1,9})?\s*", header): return float(header)
@@ -207,9 +223,23 @@ def _host_of(location: str | None, endpoint: _Endpoint) -> str:
     return one_line(endpoint.clean(host or ""))[:_HOST] or "another address"
 
 # %% ../../nbs/52_client.ipynb #c021w
-_OPTIONS = ("seed", "temperature", "stream_options", "max_tokens")  # what some services and models refuse
+_OPTIONS = {  # what some services and models refuse -> how they call it
+    "seed": r"\bseed\b", "temperature": r"\btemperature\b", "stream_options": r"\bstream_options\b",
+    "reasoning_effort": r"\breasoning(?:[_.]effort)?\b|\bthink(?:ing)?\b", "max_tokens": r"\bmax_tokens\b",
+    "stream": r"\bstream(?:ing)?\b"}
+_FORMS = {"json_schema": r"response_format|json[_ ]schema|structured output|\bgrammar\b",
+          "tools": r"\btools?\b|\btool_choice\b|\bfunctions?\b"}  # ways to ask for a form
+_TOO_LONG = re.compile(r"""context[ _-]?(?:length|window|size|limit)|maximum\ context
+    |\bn_ctx\b|context\ (?:the\ )?overflow
+    |(?:prompt|input|request|messages?)\ (?:is\ |are\ )?too\ (?:long|large)|too\ many\ (?:input\ )?tokens
+    |token\ count\b.{0,40}exceed|exceeds?\b.{0,40}(?:\bcontext\b|\btokens\b)|reduce\ the\ length""", re.I | re.X)
+_TOO_MUCH = re.compile(r"tokens\W{0,3}\s+(?:or\s+\S+\s+)?(?:is|are)\s+too\s+(?:large|high|big)|"
+                       r"supports?\s+at\s+most\s+\d+"
+                       r"|tokens\b.{0,40}(?:less than or equal|must be (?:at most|below|<=)|range)", re.I)
+_LONGER = ("Let the service read more (Ollama: OLLAMA_CONTEXT_LENGTH=16384 or num_ctx; llama.cpp: --ctx-size; vLLM: "
+           "--max-model-len), or show it fewer papers.")
 _BY_STATUS = {  # HTTP status -> what the service does, and what helps
-    400: ("does not accept the request", "Try CITEREC_LLM_MODE=tools, or another model."),
+    400: ("does not accept the request", "Try another model, or CITEREC_LLM_MODE=json."),
     401: ("refuses the key", "Check OPENAI_API_KEY or CITEREC_LLM_API_KEY."),
     403: ("refuses the key", "Check what the key is allowed to."),
     404: ("does not know the address or the model {model}", "Check CITEREC_LLM_BASE_URL and CITEREC_LLM_MODEL."),
@@ -230,16 +260,31 @@ def _judge_status(error: Any, endpoint: _Endpoint) -> _Trouble:
                         f"{_host_of(headers.get('location'), endpoint)}; nothing was sent there.",
                         "If you trust that address, set CITEREC_LLM_BASE_URL to it.", passing=False, free=True)
     what, fix = _BY_STATUS.get(status, _OTHERWISE)
-    refused = [name for name in _OPTIONS if error.param == name or re.search(rf"\b{name}\b", said)]
     passing = (status in (408, 409, 429) or status >= 500) and error.code != "insufficient_quota"
+    option = _refused(said, error.param) if status in (400, 404, 422, 501) else ""
+    if status in (400, 413, 422, 500) and (error.code == "context_length_exceeded" or _TOO_LONG.search(said)):
+        room = bool(_TOO_MUCH.search(said))  # the limit of the answer is too high for what the text has left
+        return _Trouble(f"The request is longer than the context of {endpoint.model} at {endpoint.name} ({status}: "
+                        f"{said}).", _LONGER, passing=False, free=True, option="room" if room else "")
     return _Trouble(f"The language model service {what.format(model=endpoint.model)} ({status}: {said}).", fix, passing,
-                    free=True, pause=_pause_of(headers.get("retry-after") or ""),
-                    option=refused[0] if refused and status in (400, 422) else "")
+                    free=True, pause=_asked_pause(headers), option=option)
+
+def _refused(said: str, param: str | None) -> str:
+    "The option, or the way to ask for a form, that a service refuses."
+    if param in _OPTIONS and not _TOO_MUCH.search(said): return str(param)
+    if _TOO_MUCH.search(said): return "room"
+    return next((name for name, words in (_FORMS | _OPTIONS).items() if re.search(words, said, re.I)), "")
 
 # %% ../../nbs/52_client.ipynb #c021y
+class _NotStreamed(Exception):
+    "A service that was asked for a stream has sent something else."
+
 def _judge(error: Exception, endpoint: _Endpoint) -> _Trouble:
     "What an exception of a request means; nothing of the exception itself is kept."
     import openai
+    if isinstance(error, _NotStreamed):
+        return _Trouble(f"The service at {endpoint.name} does not stream.", "Try another service.", True,
+                        option="stream")
     if isinstance(error, openai.APIStatusError): return _judge_status(error, endpoint)
     if isinstance(error, openai.APIConnectionError):
         free = type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
@@ -255,25 +300,44 @@ class _Said(NamedTuple):
     usage: tuple[int, int] | None  # tokens read and written, as reported; None: no credible report
     finish: str
     refusal: str
+    thinks: bool = False  # whether the model has thought before it answered
+    cut: bool = False  # whether the service has read a part of the request only
 
 def _number(value: Any) -> int | None:
     "A number of tokens; None where a service sends something else."
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+def _text_of(content: Any) -> str:
+    "The words of a message: some services send a list of parts, of which some are thoughts."
+    if isinstance(content, str): return content
+    parts = [part for part in content or () if isinstance(part, dict) and part.get("type", "text") == "text"]
+    return "".join(str(part.get("text") or "") for part in parts)
+
+def _thought_of(message: Any) -> bool:
+    "Whether a message has thoughts in a field of their own, which nobody reads."
+    listed = isinstance(message.content, list) and any(isinstance(p, dict) and p.get("type") != "text"
+                                                       for p in message.content)
+    return listed or any(getattr(message, name, None) for name in ("reasoning_content", "reasoning", "thinking"))
 
 class _Gathered:
     "The pieces of a streamed answer, put together."
     def __init__(self) -> None:
         self.text = self.refusal = self.finish = ""
         self.usage: tuple[int, int] | None = None
+        self.thinks, self.pieces = False, 0
 
     def add(self, chunk: Any) -> None:
         "Add one piece, as the openai package reads it."
+        self.pieces += 1
         if chunk.usage:
+            details = getattr(chunk.usage, "completion_tokens_details", None)
+            self.thinks |= bool(getattr(details, "reasoning_tokens", None))
             tokens = _number(chunk.usage.prompt_tokens), _number(chunk.usage.completion_tokens)
             self.usage = (tokens[0], tokens[1]) if tokens[0] is not None and tokens[1] is not None else None
         for choice in chunk.choices[:1]:
             self.finish = choice.finish_reason or self.finish
-            self.text += choice.delta.content or ""
+            self.text += _text_of(choice.delta.content)
+            self.thinks |= _thought_of(choice.delta)
             self.refusal += getattr(choice.delta, "refusal", None) or ""
             calls = (choice.delta.tool_calls or [])[:1]
             self.text += "".join(call.function.arguments or "" for call in calls if call.function)
@@ -294,10 +358,13 @@ class _GivenOut:
                  give: Callable[[str], None],  # gets each new part
                  ):
         self.clean, self.give, self.given = clean, give, ""
+        self.hold = False  # until the answer is whole: the model may close thoughts that it never opened
 
     def hear(self, text: str, ended: bool = False) -> None:
         "Give out what is new in a text; raises `ValueError` where it does not go on from what was given out."
-        cleaned = self.clean(text)
+        answer = without_thoughts(text, ended)
+        if not ended and (self.hold or may_be_thoughts(answer)): return
+        cleaned = self.clean(answer)
         ready = cleaned if ended else _settled(cleaned)
         if not cleaned.startswith(self.given): raise ValueError("the answer changed while it was read")
         if part := ready[len(self.given) :]:
@@ -305,6 +372,7 @@ class _GivenOut:
             self.given = ready
 
 # %% ../../nbs/52_client.ipynb #c022q
+_THINKING = 4_096  # tokens that a model may think in, beside its answer
 _CHARS_PER_TOKEN = 20  # an answer with more characters per token is cut off; ordinary text has four
 
 class _Chat:
@@ -312,35 +380,59 @@ class _Chat:
     def __init__(self, endpoint: _Endpoint):
         self.endpoint = endpoint
         self.refused: set[str] = set()
+        self.thinks = self.closes_only = False  # whether the model thinks; and without a tag that says where it begins
+        first = endpoint.settings.llm_mode
+        self.forms = [first] if first == "json" else [first, "tools" if first == "json_schema" else "json_schema",
+                                                      "json"]
 
     @cached_property
     def client(self) -> Any:
         "The openai client; made in a thread that may wait for the imports."
         return _openai_client(self.endpoint)
 
+    def most(self, wanted: int) -> int:
+        "The most tokens that an answer may have: more than wanted where the model thinks."
+        if given := self.endpoint.settings.llm_max_tokens: return given
+        return wanted + _THINKING * (self.thinks and "room" not in self.refused)
+
     def accepted(self, request: dict[str, Any]) -> dict[str, Any]:
         "A request without the options that the service refuses."
         sent = {name: value for name, value in request.items() if name not in self.refused}
-        if "max_tokens" in self.refused: sent["max_completion_tokens"] = request["max_tokens"]
-        return sent
+        sent.pop("max_tokens", None)
+        limit = "max_completion_tokens" if "max_tokens" in self.refused else "max_tokens"
+        return sent | {limit: self.most(request["max_tokens"])}
 
-    async def stream(self, request: dict[str, Any], out: _GivenOut | None = None,
-                     seconds: float | None = None) -> _Said:
-        "Send a request and read its answer, which may be given out meanwhile; a pause may last as many seconds."
-        options: dict[str, Any] = {} if seconds is None else {"timeout": seconds}
-        if "stream_options" not in self.refused: options["stream_options"] = {"include_usage": True}
+    async def _read(self, request: dict[str, Any], options: dict[str, Any], out: _GivenOut | None) -> _Gathered:
+        "The answer to a request, streamed where the service can."
         answer, most = _Gathered(), _CHARS_PER_TOKEN * most_tokens(request)[1]
+        if "stream" in self.refused:
+            whole = await self.client.chat.completions.create(**request, **options)
+            said = [SimpleNamespace(finish_reason=c.finish_reason or "stop", delta=c.message) for c in whole.choices]
+            answer.add(SimpleNamespace(usage=whole.usage, choices=said))
+            return answer
+        if "stream_options" not in self.refused: options["stream_options"] = {"include_usage": True}
         async with await self.client.chat.completions.create(**request, **options, stream=True) as stream:
             async for chunk in stream:
                 answer.add(chunk)
                 if len(answer.text) + len(answer.refusal) > most: raise ValueError("longer than agreed")
                 if out: out.hear(answer.text)
+            if not answer.pieces and "json" in stream.response.headers.get("content-type", ""): raise _NotStreamed
+        return answer
+
+    async def stream(self, request: dict[str, Any], out: _GivenOut | None = None,
+                     seconds: float | None = None) -> _Said:
+        "Send a request and read its answer, which may be given out meanwhile; a pause may last as many seconds."
+        if out: out.hold = self.closes_only
+        answer = await self._read(request, {} if seconds is None else {"timeout": seconds}, out)
         if not answer.finish: raise EOFError("the answer broke off")
+        text, usage, refusal = without_thoughts(answer.text), answer.usage, answer.refusal
+        tagged = text != answer.text.lstrip()
+        self.closes_only |= tagged and may_be_thoughts(answer.text)
         if out: out.hear(answer.text, ended=True)
-        usage, refusal = answer.usage, answer.refusal
         if usage and not _plausible(usage, request, answer.text + refusal): usage = None
         if not refusal and answer.finish == "content_filter": refusal = "its filter held the answer back"
-        return _Said(self.endpoint.clean(answer.text), usage, answer.finish, refusal)
+        return _Said(self.endpoint.clean(text), usage, answer.finish, refusal, answer.thinks or tagged,
+                     _was_cut(usage, request))
 
 # %% ../../nbs/52_client.ipynb #c022r
 def _openai_client(endpoint: _Endpoint) -> Any:
@@ -371,6 +463,13 @@ async def _wait(trouble: _Trouble, requests: int, deadline: float) -> None:
     await asyncio.sleep(pause)
 
 # %% ../../nbs/52_client.ipynb #c022u2
+class _FormRefused(ServiceError):
+    "A service refuses the way in which a form is asked for."
+
+def _forms_in(request: Mapping[str, Any]) -> tuple[str, ...]:
+    "How a request asks for a form."
+    return ("json_schema",) * ("response_format" in request) + ("tools",) * ("tools" in request)
+
 class _Asking:
     "The requests of one prompt, up to a deadline."
     def __init__(self, chat: _Chat, ledger: _Ledger, price: Price, deadline: float, out: _GivenOut | None = None):
@@ -385,10 +484,19 @@ class _Asking:
                                   "Try another model.")
             refused = set(self.chat.refused)  # other prompts may add to it meanwhile
             said = await self._once(self.chat.accepted(request))
-            if isinstance(said, _Said): return _complete(said, request["max_tokens"], self.chat.endpoint)
-            if said.option and said.option not in refused:
+            if isinstance(said, _Said):
+                known, self.chat.thinks = self.chat.thinks, self.chat.thinks or said.thinks
+                short = said.finish == "length" and not known and (said.thinks or not said.text.strip())
+                if not short or (self.out and self.out.given): return _complete(said, self.chat, request["max_tokens"])
+                self.chat.thinks = True  # its thoughts left no room for an answer: once more, with room for both
+            elif said.option in _FORMS and said.option in _forms_in(request):
+                self.tally.requests -= 1
+                raise _FormRefused(said.problem, said.fix)
+            elif said.option and said.option not in _FORMS and said.option not in refused:
                 self.chat.refused.add(said.option)
-                self.tally.requests -= 1  # the service has not worked on it
+                effort = request.get("reasoning_effort")
+                if said.option == "max_tokens" and effort != "none": self.chat.thinks = True  # as models that think do
+                self.tally.requests -= said.free  # the service has not worked on it
             elif self.out and self.out.given: raise ServiceError(said.problem, said.fix)
             else: await _wait(said, self.tally.requests, self.deadline)
 
@@ -412,12 +520,19 @@ class _Asking:
             self.tally.count(usage, spent)
 
 # %% ../../nbs/52_client.ipynb #c022v
-def _complete(said: _Said, max_tokens: int, endpoint: _Endpoint) -> _Said:
-    "A complete answer; raises `AnswerError` if it is a refusal or was cut off."
+def _complete(said: _Said, chat: _Chat, wanted: int) -> _Said:
+    "A complete answer; raises `AnswerError` if it is a refusal, was cut off, or is one to a part of the request."
     if said.refusal:
-        raise AnswerError(f"The language model refuses: {endpoint.clean(said.refusal)[:200]}", "Say it in other words.")
+        raise AnswerError(f"The language model refuses: {chat.endpoint.clean(said.refusal)[:200]}",
+                          "Say it in other words.")
+    if said.cut:
+        raise AnswerError(f"The service at {chat.endpoint.name} has read {said.usage[0] if said.usage else 0:,} "
+                          f"tokens of "
+                          "a longer request, and did not say so.", _LONGER)
     if said.finish == "length":
-        raise AnswerError(f"The language model's answer is longer than {max_tokens} tokens.", "Try another model.")
+        raise AnswerError(f"The language model's answer is longer than {chat.most(wanted)} tokens.",
+                          "Raise CITEREC_LLM_MAX_TOKENS, or set CITEREC_LLM_REASONING_EFFORT=none." if chat.thinks
+                          else "Try another model, or raise CITEREC_LLM_MAX_TOKENS.")
     return said
 
 # %% ../../nbs/52_client.ipynb #c023n
@@ -429,13 +544,22 @@ def _request_of(prompt: Prompt, settings: Settings) -> dict[str, Any]:
                 {"role": "user", "content": prompt.text}]
     request = {"model": settings.llm_model, "temperature": prompt.temperature, "max_tokens": prompt.max_tokens,
                "messages": messages}
+    if settings.llm_reasoning_effort: request["reasoning_effort"] = settings.llm_reasoning_effort
     return request if settings.llm_seed is None else request | {"seed": settings.llm_seed + prompt.attempt}
 
 # %% ../../nbs/52_client.ipynb #c023p
-def _json_part(text: str) -> str:
-    "The object in an answer that wraps it in prose or a code fence."
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text
+def _json_part(text: str,
+               fields: Sequence[str] = (),  # of the form that is asked for
+               ) -> str:
+    "The object in an answer that wraps it in prose or a code fence: of several, the one with most fields of the form."
+    decoder, best, most, at = json.JSONDecoder(strict=False), text, -1, text.find("{")
+    while at >= 0:
+        try: value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError): at = text.find("{", at + 1)
+        else:
+            if isinstance(value, dict) and (n := len({*fields} & {*value})) > most: best, most = text[at:end], n
+            at = text.find("{", end)
+    return best
 
 def _as_completion(text: str, request: Mapping[str, Any], tools: bool) -> Any:
     "An answer in the shape that instructor reads: an object of the openai package."
@@ -449,29 +573,39 @@ def _as_completion(text: str, request: Mapping[str, Any], tools: bool) -> Any:
                                           "model": request["model"], "choices": [choice]})
 
 # %% ../../nbs/52_client.ipynb #c023r
-async def _formed(prompt: Prompt, asking: _Asking) -> Any:
-    "An answer of the form that a prompt asks for."
-    settings = asking.chat.endpoint.settings
-    request = _request_of(prompt, settings)
-    if prompt.form is None: return (await asking.send(request)).text
+async def _in_form(prompt: Prompt, asking: _Asking, form: str) -> Any:
+    "An answer of the form that a prompt asks for, asked for in one way: json_schema, tools or json."
     from instructor import Mode, patch
-    tools = settings.llm_mode == "tools"
-    problems: list[CiterecError] = []
+    assert prompt.form is not None
+    mode = {"tools": Mode.TOOLS, "json_schema": Mode.JSON_SCHEMA, "json": Mode.MD_JSON}[form]
+    fields, problems = list(prompt.form.model_fields), list[CiterecError]()
 
     async def create(**request: Any) -> Any:
         try: said = await asking.send(request)
         except CiterecError as e:
             problems.append(e)
             raise
-        return _as_completion(_json_part(said.text), request, tools)
+        return _as_completion(_json_part(said.text, fields), request, form == "tools")
 
-    ask: Any = patch(create=create, mode=Mode.TOOLS if tools else Mode.JSON_SCHEMA)
+    ask: Any = patch(create=create, mode=mode)
+    request = _request_of(prompt, asking.chat.endpoint.settings)
     try: return await ask(response_model=prompt.form, max_retries=_REQUESTS - 1, **request)
     except Exception as e: last = e
     if problems: raise problems[-1]
     if type(last).__name__ != "InstructorRetryException": raise last
     raise AnswerError(f"The language model's answer was not of the form asked for, in {asking.tally.requests} tries.",
                       "Try another model.")
+
+async def _formed(prompt: Prompt, asking: _Asking) -> Any:
+    "An answer of the form that a prompt asks for; a way to ask that the service refuses is replaced by the next."
+    if prompt.form is None: return (await asking.send(_request_of(prompt, asking.chat.endpoint.settings))).text
+    while True:
+        form = asking.chat.forms[0]
+        try: return await _in_form(prompt, asking, form)
+        except _FormRefused as e:
+            if asking.chat.forms[0] == form and len(asking.chat.forms) == 1:
+                raise ServiceError(e.problem, e.fix) from None
+            if asking.chat.forms[0] == form: asking.chat.forms.pop(0)
 
 # %% ../../nbs/52_client.ipynb #c023t
 def _read(prompt: Prompt, answer: str | None) -> Any:
@@ -487,6 +621,7 @@ def _fingerprint(prompt: Prompt, settings: Settings) -> str:
              prompt.instructions, prompt.text, form, prompt.max_tokens]
     if prompt.examples or prompt.temperature or prompt.attempt:
         parts += [prompt.examples, prompt.temperature, prompt.attempt]
+    parts += [part for part in (settings.llm_reasoning_effort, settings.llm_max_tokens) if part is not None]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 # %% ../../nbs/52_client.ipynb #c020x
@@ -506,6 +641,7 @@ def _failed(prompts: Sequence[Prompt], error: CiterecError, seconds: float = 0.0
     return [Completion(None, error, Call(q.agent, seconds, cost=cost, failure=type(error).__name__)) for q in prompts]
 
 # %% ../../nbs/52_client.ipynb #c021A
+_PARALLEL = 8  # requests at a time to a service elsewhere
 _SHARE = .75  # of `llm_timeout` is for the requests; the rest is for the fallback of an agent without an answer
 
 def _terms(price: Price, settings: Settings) -> str:
@@ -536,6 +672,11 @@ class _Session:
     def seconds(self) -> float:
         "How long an agent may wait for answers."
         return self.settings.llm_timeout * _SHARE
+
+    @property
+    def parallel(self) -> int:
+        "Requests that are sent at a time: a model on this machine reads one after the other."
+        return self.settings.llm_parallel or (1 if is_local(host_of(self.settings.llm_base_url)) else _PARALLEL)
 
     def session(self) -> dict[str, Any]:
         "Usage and cost since this object was made."
@@ -600,7 +741,7 @@ class LLM(_Asks):
         return other
 
     def ask(self,
-            prompts: Sequence[Prompt],  # asked at the same time
+            prompts: Sequence[Prompt],  # in their order, as many at a time as the service bears
             seconds: float | None = None,  # until all must be answered; None: as in the settings
             ) -> list[Completion]:  # one a prompt; an error is part of its answer
         "Ask, from code that is not asynchronous, with or without a running event loop."
@@ -616,7 +757,10 @@ class LLM(_Asks):
 
     async def _ask_all(self, prompts: Sequence[Prompt], seconds: float) -> list[Completion]:
         deadline = asyncio.get_running_loop().time() + seconds
-        return list(await asyncio.gather(*(self._ask(q, deadline, seconds) for q in prompts)))
+        slots = asyncio.Semaphore(self.parallel)
+        async def one(prompt: Prompt) -> Completion:  # what the time is too short for is not begun
+            async with slots: return await self._ask(prompt, deadline, seconds)
+        return list(await asyncio.gather(*map(one, prompts)))
 
     async def astream(self,
                       prompt: Prompt,  # without a form

@@ -18,7 +18,8 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import CiterecError
-from ..settings import OPENAI_URL, Settings
+from ..files import shipped
+from ..settings import OPENAI_URL, Settings, host_of, is_local
 
 if TYPE_CHECKING: from pydantic import BaseModel
 
@@ -29,11 +30,12 @@ class Price(NamedTuple):
     output: float  # tokens that it writes
     known: bool = True  # False: the price is assumed
 
-PRICES_OF = "2025-06-03"  # the day on which OpenAI's list was read
-PRICES: dict[str, Price] = {
-    "gpt-4o-mini": Price(.15, .60), "gpt-4o": Price(2.50, 10.00),
-    "gpt-4.1-nano": Price(.10, .40), "gpt-4.1-mini": Price(.40, 1.60), "gpt-4.1": Price(2.00, 8.00),
-}
+def _price_list() -> tuple[str, dict[str, Price]]:
+    "The day on which OpenAI's list was read, and the price of each model on it."
+    listed = json.loads((shipped("prices") / "prices.json").read_text("utf-8"))
+    return listed["read_on"], {model: Price(*pair) for model, pair in listed["openai"].items()}
+
+PRICES_OF, PRICES = _price_list()
 _UNKNOWN = Price(10.00, 40.00, known=False)  # what the budget assumes where no price is known
 
 # %% ../../nbs/51_spending.ipynb #c012b
@@ -42,6 +44,7 @@ def price_of(settings: Settings,
     "The price of the model that is asked."
     if settings.llm_price_input is not None and settings.llm_price_output is not None:
         return Price(settings.llm_price_input, settings.llm_price_output)
+    if is_local(host_of(settings.llm_base_url)): return Price(0.0, 0.0)
     if settings.llm_base_url != OPENAI_URL: return _UNKNOWN
     return PRICES.get(re.sub(r"-\d{4}-\d{2}-\d{2}$", "", settings.llm_model or ""), _UNKNOWN)
 
