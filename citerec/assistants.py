@@ -123,7 +123,8 @@ class _Mended:
 
 class _Server(MCPServer):
     async def run_stdio_async(self) -> None:
-        low = self._lowlevel_server
+        low = getattr(self, "_lowlevel_server", None)  # it has no public name
+        if low is None: return await super().run_stdio_async()
         async with stdio_server() as (read, write):
             await low.run(_Mended(read), write, low.create_initialization_options())
 
