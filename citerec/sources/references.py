@@ -317,8 +317,8 @@ def _csl_date(fields: dict[str, str]) -> dict[str, Any]:
     return {"date-parts": [[part for part in (int(year), number, day) if part]]}
 
 # %% ../../nbs/16_references.ipynb #c029s
-_VARIABLES = frozenset("""abstract accessed annote archive archivecollection archiveid archivelocation archiveplace author
-authority availabledate bookauthor booktitle callnumber cartographer chairman chapternumber citationkey citationlabel
+_VARIABLES = frozenset("""abstract accessed annote archive archivecollection archiveid archivelocation archiveplace
+author authority availabledate bookauthor booktitle callnumber cartographer chairman chapternumber citationkey citationlabel
 collectioneditor collectionnumber collectiontitle compiler composer conferencename container containerauthor
 containertitle contributor curator date dimensions director distributor division doi edition editor editorialdirector
 event eventdate eventplace eventtitle executiveproducer extra genre guest host illustrator interviewer isbn issn issue

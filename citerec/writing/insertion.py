@@ -225,8 +225,9 @@ def _as_it_stands(other: "LibraryEntry") -> str:
     for sign in re.finditer("[{}]", text):
         depth += 1 if sign[0] == "{" else -1
         if depth > 0: continue
-        alone = [replace(one, file=other.entry.file, line=other.entry.line) for one in bib_entries("", text[: sign.end()])]
-        return text[: sign.end()] if alone == [other.entry] and not other.entry.note else ""
+        alone = [*bib_entries(other.entry.file, text[: sign.end()])]
+        same = [replace(one, line=other.entry.line) for one in alone] == [other.entry] and not other.entry.note
+        return text[: sign.end()] if same else ""
     return ""
 
 def _new_entry(known: _Known, paper: Paper, taken: Iterable[str]) -> tuple[str, str]:

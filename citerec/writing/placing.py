@@ -224,7 +224,7 @@ def dressed(entry: str,  # as `citerec.sources.references.bibtex_entry` writes i
 
 # %% ../../nbs/77_placing.ipynb #c022_c
 def appended(text: str,  # of a .bib file
-             entry: str,  # as `citerec.sources.references.bibtex_entry` writes it; without a line end: it stays as it is
+             entry: str,  # as `citerec.sources.references.bibtex_entry` writes it; without a line end: it stays
              ) -> str:  # what is added at the end of the text
     "An entry as it is added to a bibliography."
     style = bib_style(text)
