@@ -318,8 +318,8 @@ def _csl_date(fields: dict[str, str]) -> dict[str, Any]:
 
 # %% ../../nbs/16_references.ipynb #c029s
 _VARIABLES = frozenset("""abstract accessed annote archive archivecollection archiveid archivelocation archiveplace
-author authority availabledate bookauthor booktitle callnumber cartographer chairman chapternumber citationkey citationlabel
-collectioneditor collectionnumber collectiontitle compiler composer conferencename container containerauthor
+author authority availabledate bookauthor booktitle callnumber cartographer chairman chapternumber citationkey
+citationlabel collectioneditor collectionnumber collectiontitle compiler composer conferencename container containerauthor
 containertitle contributor curator date dimensions director distributor division doi edition editor editorialdirector
 event eventdate eventplace eventtitle executiveproducer extra genre guest host illustrator interviewer isbn issn issue
 issued itemtype journalabbreviation jurisdiction keyword language librarycatalog license locator medium narrator number
