@@ -316,6 +316,32 @@ def _csl_date(fields: dict[str, str]) -> dict[str, Any]:
     day = int(fields["day"]) if number and fields.get("day", "").isdecimal() else 0
     return {"date-parts": [[part for part in (int(year), number, day) if part]]}
 
+# %% ../../nbs/16_references.ipynb #c029s
+_VARIABLES = frozenset("""abstract accessed annote archive archivecollection archiveid archivelocation
+archiveplace author authority availabledate bookauthor booktitle callnumber cartographer chairman chapternumber
+citationkey citationlabel collectioneditor collectionnumber collectiontitle compiler composer conferencename
+container containerauthor containertitle contributor curator date dimensions director distributor division doi
+edition editor editorialdirector event eventdate eventplace eventtitle executiveproducer extra genre guest host
+illustrator interviewer isbn issn issue issued itemtype journalabbreviation jurisdiction keyword language
+librarycatalog license locator medium narrator number numberofpages numberofvolumes organizer originalauthor
+originaldate originalpublisher originaltitle page pages part performer place pmcid pmid printing producer
+publicationtitle publisher publisherplace recipient references reportnumber reviewedauthor reviewedtitle rights
+scale scriptwriter section series serieseditor seriesnumber seriestitle shorttitle source status submitted
+supplement title titleshort translator type url version versionnumber volume volumetitle yearsuffix""".split())  # of CSL and of Zotero
+
+def _told(name: str, value: str) -> str:
+    "A value in which Zotero finds no fields: it reads those in a note, as `{:DOI: 10.1/a}` or `DOI: 10.1/a`."
+    if name != "note": return value
+    value = re.sub(r"\{:(?=[\w -]+:)", "{ :", value)
+    label, _, rest = value.partition(":")
+    return f"{label.rstrip()} – {rest.lstrip()}" if re.sub(r"[\s_-]", "", label).lower() in _VARIABLES else value
+
+def _csl_value(value: str) -> Any:
+    "A value that was read from JSON becomes JSON."
+    if value[:1] not in ("{", "["): return value
+    try: return json.loads(value)
+    except ValueError: return value
+
 # %% ../../nbs/16_references.ipynb #c029t
 def _lent(fields: Mapping[str, str]) -> dict[str, Any]:
     "The archive of an eprint, and the day on which an address was accessed, in CSL."
