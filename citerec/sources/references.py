@@ -330,7 +330,7 @@ scale scriptwriter section series serieseditor seriesnumber seriestitle shorttit
 supplement title titleshort translator type url version versionnumber volume volumetitle yearsuffix""".split())
 
 def _told(name: str, value: str) -> str:
-    "A value in which Zotero finds no fields (`_VARIABLES`): it reads those in a note, as `{:DOI: 10.1/a}` or `DOI: 10.1/a`."
+    "A value in which Zotero finds no fields: it reads those in a note, as `{:DOI: 10.1/a}` or `DOI: 10.1/a`."
     if name != "note": return value
     value = re.sub(r"\{:(?=[\w -]+:)", "{ :", value)
     label, _, rest = value.partition(":")
