@@ -22,6 +22,7 @@ from pydantic import Field
 
 from . import __version__
 from .asking.library import Library
+from .llm.quoting import visible
 from .recommender import Recommender
 from .requests import fault
 from .service import facts, found_facts, look_up
@@ -45,6 +46,12 @@ def _small(full: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     if len(authors := kept.get("authors", ())) > _AUTHORS: kept["authors"] = [*authors[:_AUTHORS], "et al."]
     return kept
 
+def _readable(told: Any) -> Any:
+    "Values without characters that no reader sees: orders to a model can be hidden in them."
+    if isinstance(told, str): return visible(told)
+    if isinstance(told, dict): return {name: _readable(value) for name, value in told.items()}
+    return [*map(_readable, told)] if isinstance(told, list | tuple) else told
+
 @contextmanager
 def _plainly() -> Iterator[None]:
     "Turn an error into the sentence that an assistant gets."
@@ -61,8 +68,8 @@ def _add_finding(server: MCPServer, recommender: Recommender) -> None:
             found = await recommender.arecommend(text, k, year_min=year_min, year_max=year_max)
             told = found.to_dict()
             notes = [told["coverage"], *told["said"], *told["notes"], *(e["message"] for e in told["errors"])]
-            return {"recommendations": [_small(r, _CITED) for r in told["recommendations"]],
-                    "notes": [note for note in notes if note]}
+            return _readable({"recommendations": [_small(r, _CITED) for r in told["recommendations"]],
+                              "notes": [note for note in notes if note]})
 
     @server.tool()
     async def search(query: Question, k: Count = 5) -> dict[str, Any]:
@@ -71,13 +78,13 @@ def _add_finding(server: MCPServer, recommender: Recommender) -> None:
             told = found_facts(await to_thread(recommender.search, query, k))
             results = [{**_small(r, ("rank", "score")), **_small(r["paper"], _LISTED)} for r in told["results"]]
             said = {"notes": list(told["notes"]) + [told["irrelevant_response"]] * (not told["is_relevant"])}
-            return {"results": results, **_small(told, ("parsed_filters", "semantic_query")), **said}
+            return _readable({"results": results, **_small(told, ("parsed_filters", "semantic_query")), **said})
 
     @server.tool()
     async def paper(paper_id: Annotated[str, Field(description="id, DOI, arXiv id, ACL Anthology id, or link")]
                     ) -> dict[str, Any]:
         "What the corpus knows of one paper, with its abstract."
-        with _plainly(): return facts(await to_thread(look_up, recommender, paper_id))
+        with _plainly(): return _readable(facts(await to_thread(look_up, recommender, paper_id)))
 
 # %% ../nbs/95b_assistants.ipynb #w023
 @contextmanager
@@ -99,8 +106,8 @@ def _add_asking(server: MCPServer, recommender: Recommender, library: Library) -
             ask_it = recommender.ask if source == "corpus" else library.ask
             told = (await to_thread(ask_it, question, k)).to_dict()
             names = ("source_index", "paper_id", "paper_title", "section", "pages")
-            return {"answer": told["answer"], "confidence": told["confidence"], "notes": list(told["notes"]),
-                    "citations": [_small(cited, names) for cited in told["citations"]]}
+            return _readable({"answer": told["answer"], "confidence": told["confidence"], "notes": told["notes"],
+                              "citations": [_small(cited, names) for cited in told["citations"]]})
 
 def _mended(item: Any) -> Any:
     "A message that could not be read because of half a character, with a question mark instead; else what came."
@@ -123,7 +130,8 @@ class _Mended:
 
 class _Server(MCPServer):
     async def run_stdio_async(self) -> None:
-        low = self._lowlevel_server
+        low = getattr(self, "_lowlevel_server", None)  # it has no public name
+        if low is None: return await super().run_stdio_async()
         async with stdio_server() as (read, write):
             await low.run(_Mended(read), write, low.create_initialization_options())
 

@@ -5,6 +5,8 @@ table: 1,000 saves at random moments, or a kill at every file event of `apply` a
 """
 
 import contextlib
+import io
+import json
 import os
 import random
 import shutil
@@ -32,6 +34,29 @@ def folder_with_draft(home: Path) -> tuple[Path, Path]:
     tex.write_text(PAPER)
     bib.write_text("@misc{old, title={Old}}\n")
     return tex, bib
+
+
+def cited(folder: Path, records: list, main: Path, head: str, slot: str, tail: str) -> str:
+    """Build a corpus of records, cite each in a draft of its own line from the shell; gives what the shell showed."""
+    from citerec.cli import main as shell
+    from citerec.data.corpus import Corpus
+    from citerec.sources.jsonl import JsonlSource
+
+    corpus, source = folder / "corpus", folder / "records"
+    if not corpus.exists():
+        source.mkdir()
+        lines = [json.dumps(paper.model_dump(mode="json")) for paper in records]
+        (source / "papers.jsonl").write_text("\n".join(lines))
+        Corpus.build(JsonlSource(source), corpus, progress=False).close()
+    lines = [f"The study of number {n} is told here {slot}.\n" for n in range(len(records))]
+    main.write_text(head + "\n".join(lines) + tail)
+    out, begin = io.StringIO(), head.count("\n") + 1
+    for n, paper in enumerate(records):
+        typed = [str(main), str(begin + 2 * n), paper.paper_id, "--corpus", str(corpus), "--quiet"]
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            code = shell(["draft", "cite", *typed])
+        assert code == 0, (paper.paper_id, out.getvalue())
+    return out.getvalue()
 
 
 # --- An editor saves ----------------------------------------------------------------------------------------------

@@ -3,13 +3,15 @@
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, python, run
-from draft_attacks import folder_with_draft
+from draft_attacks import cited, folder_with_draft
 
 from citerec.errors import InputError
+from citerec.schema import Paper
 from citerec.writing.changes import import_changes, undo
 from citerec.writing.draft import Draft
 
@@ -103,3 +105,44 @@ def test_checking_in_the_shell_writes_nothing(tmp_path):
     done = run("citerec", "draft", "check", "paper.tex", cwd=tex.parent, XDG_DATA_HOME=str(tmp_path / "data"))
     assert (done.returncode, "[slot]" in done.stdout) == (1, True)
     assert everything(tmp_path) == before
+
+
+HOSTILE = {
+    "roots": r"$\input{secret}$ \input{secret}",
+    "stems": "}},\n note = {x}}\n@preamble{\"\\input{secret}\"}",
+    "leaves": "`r system('touch mark')`",
+    "petals": "{{< include secret.tex >}} {{% env HOME %}}",
+    "seeds": r"`\input{secret}`{=latex} ]{.b onclick=x}",
+    "bark": "\x1b]8;;http://evil\x1b\\ \x9b31m \u202egnp \u2066x \ufffe",
+    "moss": "```{r}\nsystem('id')\n```\n\n# Head\n<script>alert(1)</script>",
+    "ferns": r"$x^^5cinput{secret}$ ; @other] \cite{x} % #1 & ~",
+}
+
+
+def test_hostile_records_are_cited_as_text(tmp_path, monkeypatch):
+    """`citerec draft cite` writes commands in titles, names, venues, DOIs, ids and keys of records as plain text."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    records = []
+    for word, text in HOSTILE.items():
+        said = {"venue": f"Journal of {word} {text}", "doi": f"10.1/{word}{text}", "bibkey": word + text}
+        names, title = (f"{word.title()} {text} B",), f"On {word} of trees {text}"
+        records.append(Paper(paper_id=word + text, title=title, authors=names, year=2000, **said))
+    tex, note = tmp_path / "paper" / "paper.tex", tmp_path / "note" / "note.qmd"
+    for path in (tex, note):
+        path.parent.mkdir()
+        (path.parent / "refs.bib").write_text("")
+    head = "\\documentclass{article}\n\\begin{document}\n"
+    shown = cited(tmp_path, records, tex, head, r"\cite{?}", "\\bibliography{refs}\n\\end{document}\n")
+    shown += cited(tmp_path, records, note, "---\nbibliography: refs.bib\n---\n\n", "[@?]", "")
+    texts = [path.read_text(encoding="utf-8") for path in (tex, tex.parent / "refs.bib", note)]
+    assert texts[1] == (note.parent / "refs.bib").read_text(encoding="utf-8")
+    assert not [c for c in "".join([shown, *texts]) if c != "\n" and not c.isprintable()]
+    assert set(re.findall(r"\\([A-Za-z]+)", texts[0])) == set("documentclass begin cite bibliography end".split())
+    allowed = {f"text{name}" for name in "backslash braceleft braceright asciicircum asciitilde".split()}
+    assert set(re.findall(r"\\([A-Za-z]+)", texts[1])) == allowed
+    assert "^^" not in texts[1] and re.findall(r"(?m)^@(\w+)\{(\w+)", texts[1])[7:] != []
+    assert len(re.findall("(?m)^@", texts[1])) == len(records)
+    keys = re.findall(r"(?m)^@\w+\{(.*),$", texts[1])
+    body = texts[2].partition("---\n\n")[2]
+    assert re.findall(r"\[@(.*)\]\.", body) == keys and re.findall(r"\\cite\{(.*)\}", texts[0]) == keys
+    assert not re.search(r"[`{}<>]", body)

@@ -16,12 +16,16 @@ from itertools import count
 
 # %% ../../nbs/50_quoting.ipynb #c005
 _BREAKS = str.maketrans("\n\t", "  ")  # shown, although not printable
+_HIDDEN = ("Cc", "Cf", "Co", "Cs")  # classes of characters that are not shown
+_PLANE_ENDS = (n for end in range(0xFFFF, 0x110000, 0x10000) for n in (end - 1, end))
+_NO_CHARACTERS = frozenset(map(chr, (*range(0xFDD0, 0xFDF0), *_PLANE_ENDS)))  # they never become any
 
 def visible(text: str,
             ) -> str:
     "A text without control characters and characters that are not shown."
     if text.translate(_BREAKS).isprintable(): return text
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs"))
+    return "".join(c for c in text if c in "\n\t"
+                   or unicodedata.category(c) not in _HIDDEN and c not in _NO_CHARACTERS)
 
 def one_line(text: str,
              ) -> str:

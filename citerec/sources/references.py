@@ -56,7 +56,7 @@ def _shown(text: str) -> str:
 
 def _clean_key(key: str) -> str:
     "A key of letters, digits and signs that mean nothing in BibTeX, LaTeX, Markdown and RIS."
-    return re.sub(r"[^\w:.+/*'()!?-]+", "", _shown(key))
+    return re.sub(r"[^\w:.+/&*'()!?-]+", "", _shown(key))
 
 def citation_key(paper: Paper,
                  taken: Collection[str] = (),  # keys that are in use
@@ -317,10 +317,24 @@ def _csl_date(fields: dict[str, str]) -> dict[str, Any]:
     return {"date-parts": [[part for part in (int(year), number, day) if part]]}
 
 # %% ../../nbs/16_references.ipynb #c029s
+_VARIABLES = frozenset("""abstract accessed annote archive archivecollection archiveid archivelocation
+archiveplace author authority availabledate bookauthor booktitle callnumber cartographer chairman chapternumber
+citationkey citationlabel collectioneditor collectionnumber collectiontitle compiler composer conferencename
+container containerauthor containertitle contributor curator date dimensions director distributor division doi
+edition editor editorialdirector event eventdate eventplace eventtitle executiveproducer extra genre guest host
+illustrator interviewer isbn issn issue issued itemtype journalabbreviation jurisdiction keyword language
+librarycatalog license locator medium narrator number numberofpages numberofvolumes organizer originalauthor
+originaldate originalpublisher originaltitle page pages part performer place pmcid pmid printing producer
+publicationtitle publisher publisherplace recipient references reportnumber reviewedauthor reviewedtitle rights
+scale scriptwriter section series serieseditor seriesnumber seriestitle shorttitle source status submitted
+supplement title titleshort translator type url version versionnumber volume volumetitle yearsuffix""".split())
+
 def _told(name: str, value: str) -> str:
     "A value in which Zotero finds no fields: it reads those in a note, as `{:DOI: 10.1/a}` or `DOI: 10.1/a`."
     if name != "note": return value
-    return re.sub(r"^([A-Za-z-]+)\s*:", r"\1 –", value.replace("{:", "{ :"))
+    value = re.sub(r"\{:(?=[\w -]+:)", "{ :", value)
+    label, _, rest = value.partition(":")
+    return f"{label.rstrip()} – {rest.lstrip()}" if re.sub(r"[\s_-]", "", label).lower() in _VARIABLES else value
 
 def _csl_value(value: str) -> Any:
     "A value that was read from JSON becomes JSON."
@@ -375,9 +389,10 @@ _MARKS = {ord(sign): f"\\{sign}" for sign in "\\*_[]<>#|{}$@~"}
 
 def markdown_text(text: str,  # of somebody else
                   ) -> str:  # on one line
-    "A text in which Markdown, pandoc, Quarto and knitr see no marks; formulas stay as they are written."
+    "A text in which Markdown, pandoc, Quarto and knitr see no marks; of formulas only `|` changes, for tables."
     pieces = re.split(r"(\$[^$]+\$)", _shown(text))
-    shown = "".join(p if i % 2 and is_formula(p) else p.translate(_MARKS) for i, p in enumerate(pieces))
+    def barred(formula: str) -> str: return formula.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
+    shown = "".join(barred(p) if i % 2 and is_formula(p) else p.translate(_MARKS) for i, p in enumerate(pieces))
     shown = re.sub(r"&(?=\w+;)", r"\&", shown).replace("`", "&#96;")  # knitr looks for the sign itself
     return re.sub(r"^(?=---|===|:::|[+-] )|(?<=^\d)(?=[.)] )", r"\\", shown)
 

@@ -9,14 +9,14 @@ __all__ = ['Place', 'Replaced', 'Cited', 'Style', 'style_of', 'cite_changes', 'c
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..identity import facts_of, one_paper
 from ..schema import Paper
-from ..sources.formats import to_latex
+from ..sources.formats import bib_entries, to_latex
 from ..sources.references import bibtex_entry, bibtex_of, citation_key, formatted
 from .changes import Change, Edit, edited, undo
 from .latex import CITES
@@ -218,12 +218,25 @@ def _entry_for(known: _Known, paper: Paper, cited: Sequence[str]) -> "LibraryEnt
     found = [e for e in known.entries if _is_of(e, paper)]
     return next((e for e in found if e.key in cited), found[0] if found else None)
 
+def _as_it_stands(other: "LibraryEntry") -> str:
+    "The text of an entry in its .bib file; "" where it would say something else by itself."
+    if other.path.suffix.lower() not in (".bib", ".bibtex"): return ""
+    text, depth = "\n".join(open_text(other.path, "text").text.split("\n")[other.entry.line - 1 :]).lstrip(), 0
+    for sign in re.finditer("[{}]", text):
+        depth += 1 if sign[0] == "{" else -1
+        if depth > 0: continue
+        alone = [*bib_entries(other.entry.file, text[: sign.end()])]
+        same = [replace(one, line=other.entry.line) for one in alone] == [other.entry] and not other.entry.note
+        return text[: sign.end()] if same else ""
+    return ""
+
 def _new_entry(known: _Known, paper: Paper, taken: Iterable[str]) -> tuple[str, str]:
     "The key and the text of a new entry."
     other = next((e for e in known.others if _is_of(e, paper) and e.entry.fields), None)
     if not other: return (key := citation_key(paper, list(taken))), bibtex_entry(paper, key)
     key = citation_key(paper.model_copy(update={"bibkey": other.key}), list(taken))
-    return key, bibtex_of(other.entry, key, own=True)  # the user's own text
+    text = re.sub(r"(?<=[{(])\s*[^\s,]+", lambda _: key, _as_it_stands(other), count=1)
+    return key, text or bibtex_of(other.entry, key, own=True)  # the user's own text
 
 # %% ../../nbs/78_insertion.ipynb #c024
 def _file_for(manuscript: Manuscript, known: _Known) -> Path:

@@ -224,11 +224,11 @@ def dressed(entry: str,  # as `citerec.sources.references.bibtex_entry` writes i
 
 # %% ../../nbs/77_placing.ipynb #c022_c
 def appended(text: str,  # of a .bib file
-             entry: str,  # as `citerec.sources.references.bibtex_entry` writes it
+             entry: str,  # as `citerec.sources.references.bibtex_entry` writes it; without a line end: it stays
              ) -> str:  # what is added at the end of the text
     "An entry as it is added to a bibliography."
     style = bib_style(text)
     lead = "" if not text.strip() or text.endswith(("\n", "\r")) else style.newline
     end = re.sub(r"\r\n?", "\n", text[-_FAR:] + lead)
     if text.strip() and style.apart and not re.search(r"\n[ \t]*\n\Z", end): lead += style.newline
-    return lead + dressed(entry, style)
+    return lead + (dressed(entry, style) if entry.endswith("\n") else style.newline.join([*entry.splitlines(), ""]))
