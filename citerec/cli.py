@@ -629,7 +629,8 @@ def _chosen(args: argparse.Namespace, draft: Any, found: Sequence[Any]) -> list[
     "The gaps at which to cite what comes first: those that a person at the terminal says yes to."
     from citerec.writing.gaps import Gap
     gaps = [f for f in found if isinstance(f.place, Gap) and f.best]
-    if not gaps or args.json or args.dry_run or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()): return []
+    asks = sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() and not args.json and not args.dry_run
+    if not asks: return []
     chosen = []
     for f in gaps:
         (line,) = draft.told([f], {}, 0, [f.place])

@@ -88,7 +88,7 @@ def nearest(name: str,
 _EXCLUDED = "to be excluded"  # what the corpus lacks is not recommended anyway
 
 def _papers(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, ...]:
-    "The ids of the papers that are named; raises `InputError` for names that the corpus lacks, but where none are wanted."
+    "The ids of the papers that are named; raises `InputError` for names that the corpus lacks."
     meant = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
     if what != _EXCLUDED and (unknown := [shortened(name) for name, ids in meant.items() if not ids]):
         raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is {what}.",

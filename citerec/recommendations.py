@@ -177,7 +177,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
         return plotted(self)
 
     def to_frame(self,
-                 columns: str | Sequence[str] = (),  # names; "all": each field and, as `signal_…`, each signal; (): a dozen
+                 columns: str | Sequence[str] = (),  # names; "all": all fields, and signals as `signal_…`; (): a dozen
                  ) -> "pandas.DataFrame":
         "One row a recommendation. Raises `InputError` for a column that does not exist."
         import pandas

@@ -202,7 +202,7 @@ class Filled:
                    min_confidence: float,  # the least that is asked for at an open slot, 0 to 1
                    gaps: Container[Gap] = (),  # that were chosen
                    ) -> bool:
-        "Whether `Draft.write` cites the first of them: at an open slot where it is sure enough, at a gap that was chosen."
+        "Whether `Draft.write` cites the first of them: at a slot where it is sure enough, at a chosen gap."
         if isinstance(self.place, Gap): return self.best is not None and self.place in gaps
         return self.is_sure(min_confidence)
 
@@ -260,7 +260,8 @@ class _Opened:
                  ):
         if not isinstance(source, str | os.PathLike):
             raise InputError("A draft is a path or a text.", "Give one of them.")
-        if bibliography is None and isinstance(source, os.PathLike): bibliography = remembered_bibliography(source) or None
+        if bibliography is None and isinstance(source, os.PathLike):
+            bibliography = remembered_bibliography(source) or None
         self.source, self.format, self._given, self._progress = source, format, rec, progress
         self._bibliography, self._also = bibliography, also
         _ = self.manuscript  # what cannot be read is refused here
@@ -379,7 +380,7 @@ class _Placing(_Fitting):
     "What fits a place, given its neighbours and the name that stands there."
     @made_once
     def _names(self) -> EntryNames:
-        "The names of the own entries, without the draft's own: “MLJ: a toolbox” does not cite MLJ wherever it names it."
+        "The names of the own entries, without the draft's own: “MLJ: a toolbox” does not cite MLJ at each mention."
         names, (lead, colon, _) = EntryNames(self.library.entries), title_of(self.manuscript).partition(":")
         mine = {key for key, _ in names.within(lead)} if colon and " " not in lead else ()
         return EntryNames(e for e in self.library.entries if e.key not in mine) if mine else names
@@ -753,5 +754,6 @@ def audit_file(path: str | os.PathLike[str],  # a draft; or a bibliography alone
                ) -> Report:
     "Audit a draft, or a bibliography alone. Raises `InputError` for a file that cannot be read."
     path, rec = Path(path), rec or load()
-    if path.suffix.lower() not in LIBRARIES: return Draft.open(path, rec, bibliography, format=format).audit(look_up, fits)
+    if path.suffix.lower() not in LIBRARIES:
+        return Draft.open(path, rec, bibliography, format=format).audit(look_up, fits)
     return audit(None, Bibliography.read(path, rec.corpus), look_up=look_up)

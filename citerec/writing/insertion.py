@@ -374,7 +374,7 @@ def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
     file = open_text(path, "text") if path.exists() else TextFile(path, "", "utf-8", "", "text")
     if file.text.strip():
         raise InputError(f"references.bib is there already, and {main.name} does not name it.",
-                         "Name it in the draft, or as bibliography='references.bib', in the shell --bib references.bib.")
+                         "Name it in the draft, or by bibliography='references.bib', in the shell --bib.")
     line = f"bibliography: references.bib{newline}"
     if any(note.kind == "open head" for note in manuscript.notes):
         raise InputError(f"The YAML at the beginning of {main.name} has no end, so nothing can be added to it.",

@@ -84,8 +84,8 @@ _FORMATS: dict[str, Format] = {"tex": "latex", "ltx": "latex", "latex": "latex",
                                "markdown": "markdown", "qmd": "markdown", "rmd": "markdown", "mdx": "markdown",
                                "mdown": "markdown", "mkd": "markdown", "rmarkdown": "markdown", "myst": "markdown",
                                "txt": "text"}
-FOREIGN = frozenset("adoc asciidoc doc docx epub htm html ipynb jats json lyx odt org pdf rst rtf tei tm typ wiki xhtml "
-                    "xml".split())  # ends of names whose formats are known to be others
+FOREIGN = frozenset("adoc asciidoc doc docx epub htm html ipynb jats json lyx odt org pdf rst rtf tei tm typ wiki "
+                    "xhtml xml".split())  # ends of names whose formats are known to be others
 _LATEX = re.compile(r"\\(?:documentclass|begin|(?:sub)*section|chapter|[a-zA-Z]*cite[a-zA-Z]*)\s*[\[{*]")
 _MARKDOWN = re.compile(r"(?m)^#{1,6} |^```|\[-?@\w|^---[ \t]*\r?$|\{cite(?::\w+)?\}`|\]\(\S|(?<![\w.])@\w+\d{4}")
 

@@ -70,8 +70,8 @@ def _begins_title(corpus: Corpus, word: str, ids: Sequence[str]) -> bool:
     return any((lead := _LEAD.match(p.title)) and lead[1] == word for p in corpus.papers(ids))
 
 # %% ../../nbs/73a_uncited.ipynb #u12t
-_TASKS = frozenset("AI ASR CV DL IE IR LM LLM ML MT NER NLG NLI NLP NLU NMT NN OCR POS QA RL SGD SLU SMT SOTA SRL SVM TTS "
-                   "WSD".split())  # fields, tasks and kinds of methods, which are no works
+_TASKS = frozenset("AI ASR CV DL IE IR LM LLM ML MT NER NLG NLI NLP NLU NMT NN OCR POS QA RL SGD SLU SMT SOTA SRL SVM "
+                   "TTS WSD".split())  # fields, tasks and kinds of methods, which are no works
 _EXPRESSION = re.compile(r"-(?:a|and|as|by|for|in|of|on|or|the|to)-")
 _SAME, _STEM = .6, 5  # least share of the words of a long form that a paper has; letters by which words are compared
 
@@ -115,7 +115,8 @@ def uncited_names(sentences: Sequence[Any],  # of a draft, with `text` and `sect
         for name in proper_names(sentence.text):
             if name in seen: continue
             seen.add(name)
-            if not looks_like_a_name(name) and not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sentence.text): continue
+            whole = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sentence.text)  # Whispers are no Whisper
+            if not whole and not looks_like_a_name(name): continue
             if row not in found and (paper_id := paper_of(name)) and paper_id not in cited: found[row] = name
     return found
 
