@@ -16,7 +16,7 @@ import sqlite3
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -268,10 +268,20 @@ def _trust_options(commands: Commands) -> argparse.ArgumentParser:
 # %% ../nbs/99_cli.ipynb #d02
 _FORMS = ("text", "json", "github", "lsp", "markdown", "html")  # of a report
 
+def _draft_file_options(parser: argparse.ArgumentParser) -> None:
+    "The options that say what a draft is and where its bibliography lies."
+    parser.add_argument("--as", dest="kind", choices=("latex", "markdown", "text"),
+                        help="read the draft as this, whatever its name ends in (default: by the end of its name)")
+    parser.add_argument("--bib", action="append", metavar="FILE",
+                        help="its bibliography, in place of the files that it names; may be given several times")
+    parser.add_argument("--remember", action="store_true",
+                        help="keep --bib for this draft, among your own data; without --bib: forget it")
+
 def _finding_options(parser: argparse.ArgumentParser) -> None:
     "The options of an action that finds something."
     parser.add_argument("drafts", nargs="+", metavar="FILE",
                         help="LaTeX, Markdown or plain text; of a draft in several files the main one")
+    _draft_file_options(parser)
     parser.add_argument("--format", choices=_FORMS, default="text",
                         help="text (the default), json, annotations of GitHub, diagnostics of the Language Server "
                              "Protocol, Markdown, or a page of HTML")
@@ -282,6 +292,7 @@ def _writing_options(parser: argparse.ArgumentParser) -> None:
     "The options of an action that writes into a draft."
     parser.add_argument("drafts", nargs=1, metavar="FILE",
                         help="LaTeX or Markdown; of a draft in several files the main one")
+    _draft_file_options(parser)
 
 def _shown_options(parser: argparse.ArgumentParser) -> None:
     "The options of an action that shows what it writes."
@@ -296,7 +307,7 @@ def _shown_options(parser: argparse.ArgumentParser) -> None:
 _ACTIONS = {  # of `citerec draft`: what its help says
     "check": "name sentences that need a citation, open slots, and keys without an entry",
     "cite": "cite a paper at a line of the draft",
-    "fill": "write the best paper into every open slot",
+    "fill": "write the best paper into every open slot where it is sure enough",
     "audit": "name faults of the bibliography, of a draft or alone (refs.bib)",
     "undo": "take the last change back",
 }
@@ -331,7 +342,8 @@ def _draft_details(actions: dict[str, argparse.ArgumentParser]) -> None:
     cite("paper", metavar="PAPER", help="id, DOI, arXiv id or link of a paper, or a key of the bibliography")
     fill("--min-confidence", type=float, default=.3, metavar="P",
          help="only papers with this confidence or more, 0 to 1 (default: 0.3)")
-    fill("--gaps", action="store_true", help="also cite in sentences that need a citation and have no slot")
+    fill("--gaps", action="store_true", help="also list sentences that need a citation and have no slot, with what "
+         "comes nearest; in a terminal each is asked for, and nothing is written into them unasked")
     actions["undo"].add_argument("--import", dest="old_records", action="store_true",
         help="before, take over the records that an older citerec has left in .citerec beside the draft")
     for one in (cite, fill):
@@ -343,8 +355,6 @@ def _draft_details(actions: dict[str, argparse.ArgumentParser]) -> None:
             "such as slot or missing,retracted; what is left out does not change the exit code, but a part that was "
             "not read does")
     audit("--look-up", action="store_true", help="ask Crossref for entries that the corpus does not have")
-    audit("--bib", action="append", metavar="FILE",
-          help="check this bibliography in place of the draft's own; may be given several times")
 
 # %% ../nbs/99_cli.ipynb #p16
 def make_parser() -> argparse.ArgumentParser:
@@ -583,11 +593,12 @@ def _queries(args: argparse.Namespace) -> int:
 def _open_draft(args: argparse.Namespace, file: str) -> Any:
     "A draft, with the corpus that its action needs."
     show_progress(args, f"reading {file} …")
-    from citerec.writing.draft import Draft
-    if args.action == "undo": return Draft.open(Path(file))
+    from citerec.writing.draft import Draft, remember_bibliography
+    if args.remember: remember_bibliography(file, args.bib or ())
+    if args.action == "undo": return Draft.open(Path(file), format=args.kind)
     from citerec.recommender import load
     rec = load(args.corpus, args.preset, **model_chosen(args))
-    return Draft.open(Path(file), rec, also=getattr(args, "also", ()), progress=is_watched(args))
+    return Draft.open(Path(file), rec, args.bib, getattr(args, "also", ()), args.kind, is_watched(args))
 
 # %% ../nbs/99_cli.ipynb #d05b
 def _report(form: str, report: Any) -> int:
@@ -602,45 +613,70 @@ def _report(form: str, report: Any) -> int:
     return report.exit_code
 
 # %% ../nbs/99_cli.ipynb #d05c
-def _found(args: argparse.Namespace, file: str) -> Any:
-    "The report of one draft, or of a bibliography."
-    if args.action == "check": return _open_draft(args, file).check()
+def _found(args: argparse.Namespace, file: str, only: Container[str]) -> Any:
+    "The report of one draft, or of a bibliography; what takes long is left out where it is not asked for."
+    if args.action == "check": return _open_draft(args, file).check(gaps=not only or "gap" in only)
     show_progress(args, f"reading {file} …")
     from citerec.recommender import load
     from citerec.sources.crossref import CrossrefSource
-    from citerec.writing.draft import audit_file
+    from citerec.writing.draft import audit_file, remember_bibliography
+    if args.remember: remember_bibliography(file, args.bib or ())
     rec = load(args.corpus, args.preset, **model_chosen(args))
-    return audit_file(file, rec, args.bib, CrossrefSource().repair if args.look_up else None)
+    return audit_file(file, rec, args.bib, CrossrefSource().repair if args.look_up else None, args.kind,
+                      not only or "misfit" in only)
 
 # %% ../nbs/99_cli.ipynb #d05d
 def _find(args: argparse.Namespace) -> int:
     "Print what is found in drafts."
     from citerec.writing.remarks import Report
-    reports = [_found(args, file) for file in args.drafts]
     only = {code.strip() for codes in args.only or () for code in codes.split(",")}
+    reports = [_found(args, file, only) for file in args.drafts]
     remarks = tuple(remark for report in reports for remark in report if not only or remark.code in only)
     unread = tuple(words for report in reports for words in report.unread)
     title = reports[0].title if len(reports) == 1 else f"{len(reports)} drafts"
     return _report(args.format, Report(remarks, title, unread))
 
 # %% ../nbs/99_cli.ipynb #d06
-def _show_change(args: argparse.Namespace, change: Any, **more: Any) -> None:
-    "Print what was written, or what would be."
+def _make_change(args: argparse.Namespace, change: Any, lines: Sequence[str] = (), **more: Any) -> None:
+    "Say which files are written, show the change, and write it."
+    from citerec.llm.quoting import one_line
+    if change.touched:
+        print_remark(f"{'Would write' if args.dry_run else 'Writes'} {', '.join(map(one_line, change.touched))}.")
+    for line in (*change.notes, *lines): print_remark(line)
+    if not args.dry_run: change.apply()
     if args.json: print_json({"written": bool(change) and not args.dry_run, "title": change.title,
                                "diff": change.diff(), **more})
     else: print(change)
 
 # %% ../nbs/99_cli.ipynb #d06b
+def _chosen(args: argparse.Namespace, draft: Any, found: Sequence[Any]) -> list[Any]:
+    "The gaps at which to cite what comes first: those that a person at the terminal says yes to."
+    from citerec.writing.gaps import Gap
+    gaps = [f for f in found if isinstance(f.place, Gap) and f.best]
+    asks = sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() and not args.json and not args.dry_run
+    if not asks: return []
+    chosen = []
+    for f in gaps:
+        (line,) = draft.told([f], {}, 0, [f.place])
+        print(f"{line}\nCite it? [y/N, q to stop] ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline().strip().lower()
+        if answer in ("q", "quit"): break
+        if answer in ("y", "yes"): chosen.append(f.place)
+    return chosen
+
 def _fill(args: argparse.Namespace) -> int:
     "Write the best paper into each slot; the exit code says whether all of them got one."
     draft = _open_draft(args, args.drafts[0])
     found = draft.fill(gaps=args.gaps, progress=is_watched(args))
-    change = draft.write(found, args.min_confidence, args.cite_command, args.dry_run, args.create)
-    left = [f.line for f in found if not f.is_sure(args.min_confidence)]
-    _show_change(args, change, places=len(found), left=left, found=[f.to_dict() for f in found])
-    nearest = draft.left_open(found, args.min_confidence)
+    chosen = _chosen(args, draft, found)
+    change = draft.write(found, args.min_confidence, args.cite_command, True, args.create, chosen)
+    left = [f.line for f in found if not f.is_written(args.min_confidence, chosen)]
+    lines = draft.told(found, change.keys, args.min_confidence, chosen)
+    _make_change(args, change, lines, places=len(found), left=left, found=[f.to_dict() for f in found])
+    if not args.dry_run: draft.refresh()
+    nearest = draft.left_open(found, args.min_confidence, chosen)
     if not found and not nearest:
-        print_remark("The draft has no open slot; --gaps fills sentences that need a citation, too.")
+        print_remark("The draft has no open slot; --gaps lists sentences that need a citation, too.")
     total = len(found) + len(nearest) - len(left)
     if nearest: print_remark(f"{len(nearest)} of {total} still open. What comes nearest:")
     for line in nearest: print_remark(line)
@@ -652,7 +688,7 @@ def _cite(args: argparse.Namespace) -> int:
     from citerec.writing.insertion import place_at
     draft = _open_draft(args, args.drafts[0])
     place = place_at(draft.manuscript, args.place)
-    _show_change(args, draft.cite(place, args.paper, args.cite_command, args.dry_run, args.create))
+    _make_change(args, draft.cite(place, args.paper, args.cite_command, True, args.create))
     return 0
 
 # %% ../nbs/99_cli.ipynb #d06d
@@ -757,8 +793,8 @@ def _app(args: argparse.Namespace) -> int:
     "Open the app notebook in JupyterLab or Voilà, which takes this process over."
     from citerec.files import shipped, write_atomically
     from citerec.trust import own_folder
-    if args.page: _required("voila", "Voilà", "page")
-    else: _required("jupyterlab", "JupyterLab", "dev")
+    if args.page: _required("voila", "Voilà", "app")
+    else: _required("jupyterlab", "JupyterLab", "app")
     os.environ["CITEREC_FOLDER"] = os.getcwd()
     start = own_folder("app")  # nobody else writes into it
     if args.notebook: path = Path(args.notebook).absolute()

@@ -85,10 +85,12 @@ def nearest(name: str,
     return list(dict.fromkeys([*alike[:1], *within, *alike]))[:_NEAREST]
 
 # %% ../nbs/65b_limits.ipynb #e06
+_EXCLUDED = "to be excluded"  # what the corpus lacks is not recommended anyway
+
 def _papers(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, ...]:
-    "The ids of the papers that are named; raises `InputError` for names that the corpus does not have."
+    "The ids of the papers that are named; raises `InputError` for names that the corpus lacks."
     meant = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
-    if unknown := [shortened(name) for name, ids in meant.items() if not ids]:
+    if what != _EXCLUDED and (unknown := [shortened(name) for name, ids in meant.items() if not ids]):
         raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is {what}.",
                          "Give the id, DOI, arXiv id or link of a paper that it has, or leave it out.")
     return tuple(dict.fromkeys(paper_id for ids in meant.values() for paper_id in ids))
@@ -130,7 +132,7 @@ def _filters(corpus: Corpus, concepts: Counter[str], limits: Limits) -> SearchFi
         has_awards=None if limits.get("has_awards") is None else bool(limits["has_awards"]),
         year_min=first, year_max=last, min_citations=least or 0,
         concepts=_known_concepts(concepts, _names(limits.get("concepts"), "concepts")),
-        exclude_ids=named("exclude_ids", "to be excluded"), within_ids=within,
+        exclude_ids=named("exclude_ids", _EXCLUDED), within_ids=within,
         known_ids=named("known_ids", "cited already"), again=bool(limits.get("again")))
 
 # %% ../nbs/65b_limits.ipynb #c006is

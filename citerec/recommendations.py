@@ -123,6 +123,9 @@ def plotted(recommendations: Sequence[Recommendation],
     return figure
 
 # %% ../nbs/65a_recommendations.ipynb #c005
+_FRAME = ("rank", "title", "authors", "year", "venue", "confidence", "citation_count", "justification",
+          "supporting_snippet", "yours", "url", "paper_id")  # columns of a frame
+
 class Recommendations(Citable, Sequence[Recommendation]):
     "What citerec recommends for a text, best first."
     def __init__(self,
@@ -168,15 +171,22 @@ class Recommendations(Citable, Sequence[Recommendation]):
         "The papers by year and citations; colour and size show the confidence, numbers the rank."
         return plotted(self)
 
-    def to_frame(self) -> "pandas.DataFrame":  # a column a field of `Recommendation`; signals have the prefix `signal_`
-        "One row a recommendation."
+    def to_frame(self,
+                 columns: str | Sequence[str] = (),  # names; "all": all fields, and signals as `signal_…`; (): a dozen
+                 ) -> "pandas.DataFrame":
+        "One row a recommendation. Raises `InputError` for a column that does not exist."
         import pandas
         rows = []
         for r in self:
             row = r.model_dump(exclude={"paths", "signals"})
             signals = {f"signal_{name}": value for name, value in r.signals.items()}
             rows.append({**row, "authors": "; ".join(r.authors), **signals})
-        return pandas.DataFrame(rows)
+        frame = pandas.DataFrame(rows, columns=None if rows else list(_FRAME))
+        if columns == "all": return frame
+        wanted = [columns] if isinstance(columns, str) else list(columns or _FRAME)
+        if unknown := [name for name in wanted if name not in frame]:
+            raise InputError(f"There is no column {unknown[0]!r}.", f"Choose from: all, {', '.join(frame)}.")
+        return frame[wanted]
 
     def _selected(self) -> dict[str, Any] | None:
         "The one paper for the first [CITATION]."

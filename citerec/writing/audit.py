@@ -127,6 +127,7 @@ def _called(entry: LibraryEntry) -> str: return f"“{entry.key}”" if entry.ke
 
 # %% ../../nbs/75_audit.ipynb #c012
 _NEAR = .75  # least likeness of a key that is offered
+_DATED = re.compile(r"[^\W\d]{2,}[\W_]?\d{4}")  # the author and the year that a key begins with
 
 def missing_keys(draft: Manuscript,
                  library: Bibliography,  # of the draft
@@ -142,9 +143,12 @@ def missing_keys(draft: Manuscript,
             told.add(key)
             near = keys.get(key.casefold()) or next(
                 (keys[k] for k in get_close_matches(key.casefold(), keys, 1, _NEAR)), None)
+            dated = None if near else _DATED.match(key)
+            like = [k for k in library.by_key if k.startswith(dated[0])] if dated else ()
             severity: Severity = "warning" if near and near.casefold() == key.casefold() else "error"
             shown = written_key(near) if near and is_markdown else near
-            fix = f"Write “{shown}”, or add the entry." if near else "Add the entry, or cite another key."
+            fix = f"Write “{shown}”, or add the entry." if near else \
+                f"Did you mean “{like[0]}”? Else add the entry." if like else "Add the entry, or cite another key."
             message = f"No entry has the key “{key}”."
             yield Remark(*draft.place(span), "missing", severity, one_line(message), one_line(fix),
                          (key, shown) if near and shown else None)

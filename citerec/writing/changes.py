@@ -13,9 +13,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from html import escape
 from itertools import takewhile
@@ -113,6 +113,21 @@ def _drawn(diff: str) -> str:
     named = "".join(row(line.removeprefix("+++ b/"), "font-weight:600") for line in lines[1:2])
     rows = "".join(row(line, f"background:{_LINES.get(line[:1], 'none')}") for line in lines[2:])
     return f'<div class="citerec" style="font-family:monospace;font-size:13px;line-height:1.4">{named}{rows}</div>'
+
+# %% ../../nbs/76_changes.ipynb #c018w
+_LONG, _BESIDE = 200, 60  # characters of a line that is shown by its words; characters shown on each side of a change
+
+def _in_words(file: Any, edits: Iterable[Edit], diff: str) -> str:
+    "A diff; where a long line changes, the words around each edit in its place."
+    if not any(len(line) > _LONG for line in diff.split("\n")[2:] if line.startswith("-")): return diff
+    out = diff.split("\n")[:2]
+    for edit in sorted(edits, key=lambda e: e.start):
+        before = re.split(r"[\r\n]", file.text[max(0, edit.start - _BESIDE) : edit.start])[-1]
+        after = re.split(r"[\r\n]", file.text[edit.end : edit.end + _BESIDE])[0]
+        old, line = file.text[edit.start : edit.end], file.text.count("\n", 0, edit.start) + 1
+        change = f"[-{old}-]" * bool(old) + f"{{+{edit.new}+}}" * bool(edit.new)
+        out += [f"@@ -{line},1 +{line},1 @@", f" {before}{change}{after}"]
+    return "\n".join(out) + "\n"
 
 # %% ../../nbs/76_changes.ipynb #c020
 @dataclass(frozen=True)
@@ -424,6 +439,8 @@ class Change:
     files: tuple[Any, ...]  # as they were read, in the order in which they are written: the bibliography first
     title: str = ""  # what the change does
     draft: Path | None = None  # its main file; None: the last file
+    keys: Mapping[str, str] = field(default_factory=dict)  # id of a paper -> the key that it is cited by
+    notes: tuple[str, ...] = ()  # what is to be known before it is written, such as an entry without an author
 
     def __bool__(self) -> bool: return bool(self.edits)
 
@@ -433,6 +450,12 @@ class Change:
     def home(self) -> Path:
         "The folder of the draft."
         return (self.draft or self.files[-1].path).parent
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        "The files that are written, relative to the draft's folder."
+        home = self.home.absolute()
+        return tuple(_relative(file.path.absolute(), home) for file in self.files if self._of(file))
 
     def _diffs(self) -> list[str]:
         "The diff of each file, in the order of the files."
@@ -444,9 +467,17 @@ class Change:
         "What changes, as a unified diff."
         return "".join(self._diffs())
 
-    def __str__(self) -> str: return visible(self.diff()).rstrip("\n") or "nothing changes"
+    def __str__(self) -> str:
+        files = zip(filter(self._of, self.files), self._diffs(), strict=True)
+        shown = [_in_words(f, self._of(f), diff) for f, diff in files]
+        return visible("".join(shown)).rstrip("\n") or "nothing changes"
+
     __repr__ = __str__
-    def _repr_html_(self) -> str: return "".join(map(_drawn, self._diffs()[::-1])) or "<p>Nothing changes.</p>"
+    def _repr_html_(self) -> str:
+        files = zip(filter(self._of, self.files), self._diffs(), strict=True)
+        drawn = [_drawn(_in_words(f, self._of(f), diff)) for f, diff in files]
+        notes = "".join(f"<p>{escape(one_line(note))}</p>" for note in self.notes)
+        return notes + "".join(drawn[::-1]) or "<p>Nothing changes.</p>"
 
     def apply(self) -> tuple[Path, ...]:  # the files that were written
         "Write the change, or nothing at all. Raises `InputError` if a file has changed since it was read."

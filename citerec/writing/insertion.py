@@ -241,24 +241,33 @@ def _new_entry(known: _Known, paper: Paper, taken: Iterable[str]) -> tuple[str, 
 # %% ../../nbs/78_insertion.ipynb #c024
 def _file_for(manuscript: Manuscript, known: _Known) -> Path:
     "The .bib file that new entries go to. Raises `InputError` where there is none."
-    bibs = [p for p in manuscript.bibliographies if p.suffix.lower() in (".bib", ".bibtex")]
+    named = () if manuscript.guessed else manuscript.bibliographies
+    bibs = [p for p in named if p.suffix.lower() in (".bib", ".bibtex")]
     cited, name = set(manuscript.cited_keys), manuscript.files[0].name
     said = {note.kind: note.text for note in reversed(manuscript.notes)}  # the first note of each kind
-    missing = said.get("missing bibliography", "")
-    if missing: bibs = [p for p in bibs if any(p.stem in file.text for file in manuscript.files)]  # named by the draft
     if bibs:
         used = Counter(e.path.resolve() for e in known.entries if e.key in cited)
         return max(bibs, key=lambda p: used[p.resolve()])  # the first of several that are used equally often
-    if manuscript.bibliographies and not missing:
-        raise InputError(f"{manuscript.bibliographies[0].name} is not in BibTeX, so nothing can be added to it.",
+    if named:
+        raise InputError(f"{named[0].name} is not in BibTeX, so nothing can be added to it.",
                          f"Let {name} name a .bib file as well.")
-    if missing: raise InputError(missing, "Make the file; it may be empty.")
+    if missing := said.get("missing bibliography"): raise InputError(missing, "Make the file; it may be empty.")
     if outside := said.get("outside bibliography"):
         raise InputError(outside, "Copy the file into the folder, and name the copy.")
-    fix = r"Write \bibliography{references} at its end, and make an empty references.bib."
-    if manuscript.format != "latex": fix = "Write `bibliography: references.bib` into its head, or let one be made: " \
-                                           "create=True, in the shell --create."
-    raise InputError(f"{name} names no bibliography.", fix)
+    bib = manuscript.bibliographies[0].name if manuscript.bibliographies else "references.bib"
+    write = rf"Write \bibliography{{{Path(bib).stem}}} at its end" if manuscript.format == "latex" else \
+        f"Write `bibliography: {bib}` into its head"
+    if not manuscript.bibliographies:
+        raise InputError(f"{name} names no bibliography.",
+                         f"{write}, and make an empty {bib}." if manuscript.format == "latex" else
+                         f"{write}, or let one be made: create=True, in the shell --create.")
+    near = ", ".join(p.name for p in manuscript.bibliographies[:_NEAR])
+    more = ", …" * (len(manuscript.bibliographies) > _NEAR)
+    raise InputError(f"{name} names no bibliography, and nothing is written into one that it does not name "
+                     f"(near it: {near}{more}).",
+                     f"{write}, or name the file: bibliography={bib!r}, in the shell --bib {bib}.")
+
+_NEAR = 5  # bibliographies near a draft that are told
 
 # %% ../../nbs/78_insertion.ipynb #c024_b
 def _encodable(text: str, encoding: str) -> str:
@@ -378,6 +387,9 @@ def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
     assert main.path, "a draft in a file"
     path, newline = main.path.parent / "references.bib", line_end(main.text)
     file = open_text(path, "text") if path.exists() else TextFile(path, "", "utf-8", "", "text")
+    if file.text.strip():
+        raise InputError(f"references.bib is there already, and {main.name} does not name it.",
+                         "Name it in the draft, or by bibliography='references.bib', in the shell --bib.")
     line = f"bibliography: references.bib{newline}"
     if any(note.kind == "open head" for note in manuscript.notes):
         raise InputError(f"The YAML at the beginning of {main.name} has no end, so nothing can be added to it.",
@@ -402,10 +414,12 @@ def cite_changes(manuscript: Manuscript,
     replaced, bibs = _edits(manuscript, cited, keys, style), list[TextFile]()
     _confirm(manuscript, replaced)
     edits: list[Edit] = []
+    nowhere = (manuscript.guessed or not manuscript.bibliographies) and all(
+        not note.kind.endswith("bibliography") for note in manuscript.notes)
     if replaced and new:
         if manuscript.own_entries and not manuscript.bibliographies:
             replaced.append(_list_edit(manuscript, [(key, paper) for key, (_, paper) in new.items()]))
-        elif create and not manuscript.bibliographies and manuscript.format == "markdown":
+        elif create and nowhere and manuscript.format == "markdown":
             file, line = _created(manuscript)
             bibs, replaced = [file], [*replaced, line]
         else: bibs = [open_text(_file_for(manuscript, known), "text")]
@@ -414,7 +428,9 @@ def cite_changes(manuscript: Manuscript,
         edits.append(Edit(manuscript.files[number].path or main, start, end, text))
     touched = {f.path: f for f in (manuscript.files[n] for n in sorted({r[0] for r in replaced}))}
     names = ", ".join(dict.fromkeys(keys.values()))
-    return Change(tuple(edits), (*bibs, *touched.values()), f"the citation of {names}", main)
+    notes = tuple(f"{key} has no {what}: complete the entry." for key, (_, paper) in new.items()
+                  for what, has in (("author", paper.authors), ("year", paper.year)) if not has)
+    return Change(tuple(edits), (*bibs, *touched.values()), f"the citation of {names}", main, keys, notes)
 
 # %% ../../nbs/78_insertion.ipynb #c033_b
 def cite_change(manuscript: Manuscript,

@@ -23,9 +23,9 @@ from ..sources.formats import OTHERS, Name, split_names
 from ..text import _ROUND, _SQUARE, _TODO, _round, _square, _todo
 from .latex import LatexReader, read_latex
 from .markdown import MarkdownReader, is_identifier, nocited_in
-from .prose import (CITED, OPEN, Citation, Embedded, Format, Found, Note, NoteKind, OwnEntry, Paragraph,
-                                   Sentence, Slot, Span, TextFile, cut, end_paragraph, format_of, located, open_text,
-                                   readable, text_file, unmarked)
+from .prose import (CITED, FOREIGN, OPEN, Citation, Embedded, Format, Found, Note, NoteKind, OwnEntry,
+                                   Paragraph, Sentence, Slot, Span, TextFile, check_kind, cut, end_paragraph, format_of,
+                                   located, open_text, readable, text_file, unmarked)
 
 # %% ../../nbs/71_manuscript.ipynb #s011
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Manuscript:
     nocited: tuple[str, ...] = ()  # keys of \nocite
     own_entries: tuple[OwnEntry, ...] = ()  # of a `thebibliography`
     embedded: tuple[Embedded, ...] = ()  # bibliographies that stand in the draft, or in the settings of its project
+    guessed: bool = False  # the draft names no bibliography that is there: those near it are read, and never written
 
     @cached_property
     def cited_keys(self) -> tuple[str, ...]:
@@ -234,10 +235,10 @@ def _project(folder: Path) -> Path:
     return folder
 
 # %% ../../nbs/71_manuscript.ipynb #s032
-def _bibliographies(found: Found, front: str, format: Format) -> list[Path]:
-    "The bibliographies of a draft: those it names, else those beside it."
+def _bibliographies(found: Found, front: str, format: Format) -> tuple[list[Path], bool]:
+    "The bibliographies of a draft: those it names, else those beside it; and whether they are only beside it."
     root = found.files[0].path
-    if root is None: return []
+    if root is None: return [], False
     folder = root.parent.resolve()
     project = _project(folder)
     named = [(found.files[n].path, name) for n, name in found.bibliographies] + [(root, n) for n in _named_in(front)]
@@ -249,12 +250,12 @@ def _bibliographies(found: Found, front: str, format: Format) -> list[Path]:
     paths = [p for beside, name in named for p in _bibliography(found, folder, project, beside, name)]
     kept = list(dict.fromkeys(paths))
     refused = any(note.kind in ("outside bibliography", "odd bibliography") for note in found.notes)
-    if kept or found.own_entries or found.embedded or refused: return kept
+    if kept or found.own_entries or found.embedded or refused: return kept, False
     own = {p for f in (folder, *([project] if format == "markdown" else [])) for p in _beside(f, project)}
     chapter = format == "markdown" and not named
     near = (*folder.parents[:_LEVELS], *(sorted(folder.parent.glob("*/")) if chapter else ()))
     fitting = ([p for p in _beside(f, f) if _fits(p, found)] for f in near)
-    return sorted(own) or next(filter(None, fitting), [])
+    return sorted(own) or next(filter(None, fitting), []), True
 
 _LEVELS = 3  # folders above a chapter in which its bibliography is looked for
 
@@ -360,6 +361,7 @@ def _draft_file(path: Path, format: Format | None) -> TextFile:
     if path.suffix.lower() in LIBRARIES:
         raise InputError(f"{path} is a bibliography.",
                          "Name the draft that uses it. Alone it can be audited, and nothing else.")
+    if path.is_file(): check_kind(path, format)
     file = open_text(path, format)
     head = file.text[:_LOOKED_AT]
     odd = len(_CONTROLS.findall(head))
@@ -377,7 +379,7 @@ def _opened(source: str | os.PathLike[str], format: Format | None) -> TextFile:
         try:
             if Path(source).exists(): return _draft_file(Path(source), format)
         except (OSError, ValueError): pass
-        if re.fullmatch(r"\S{0,300}\.(?:tex|ltx|md|qmd|rmd|markdown|txt)", source, re.I):
+        if re.fullmatch(rf"\S{{0,300}}\.(?:tex|ltx|md|qmd|rmd|markdown|txt|{'|'.join(FOREIGN)})", source, re.I):
             raise InputError(f"{source} is not there.", "Check the path.")
     return text_file(source, format or format_of("", source))
 
@@ -475,8 +477,11 @@ def read_manuscript(source: str | os.PathLike[str],  # the main file of a draft,
     "Read a draft; no file is changed."
     file, found = _opened(source, format), Found()
     front = _read(found, file)
+    if file.path and not format and file.format == "text" and (like := format_of("", file.text)) != "text":
+        found.note(f"{file.name} is read as plain text, without the citations that seem to be in it; in the shell, "
+                   f"--as {like} reads them.", "unread")
     if file.format == "markdown": _of_heads(found, front)
-    bibliographies = _bibliographies(found, front, file.format)
+    bibliographies, guessed = _bibliographies(found, front, file.format)
     if file.format != "text": _check_named(found, bibliographies)
     cuts = _cuts(found, _Names(bibliographies, found.own_entries, found.embedded), progress)
     where = {n: i for i, c in enumerate(cuts) for n in c.citations}
@@ -487,4 +492,4 @@ def read_manuscript(source: str | os.PathLike[str],  # the main file of a draft,
                             for i, c in enumerate(found.citations)),
                       tuple(replace(s, sentence=open_in.get(i)) for i, s in enumerate(found.slots)),
                       tuple(bibliographies), tuple(found.notes), file.format, tuple(dict.fromkeys(found.nocited)),
-                      tuple(found.own_entries), tuple(found.embedded))
+                      tuple(found.own_entries), tuple(found.embedded), guessed)

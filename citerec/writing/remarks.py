@@ -125,6 +125,9 @@ def _diagnostic(remark: Remark, lines: list[str]) -> dict[str, Any]:
     return found
 
 # %% ../../nbs/67_remarks.ipynb #c020
+_MANY = 10  # notes of a kind that are listed each, among other remarks
+_SAID = {"unused": "entries are not cited"}  # code -> what many notes of it say
+
 @dataclass(frozen=True)
 class _Remarks:
     "Remarks in the order of files and lines."
@@ -160,11 +163,26 @@ class _Remarks:
             counted += f" in what was read. Not read: {one_line(self.unread[0])}{more}"
         return f"{one_line(self.title)}: {counted}" if self.title else counted
 
-    def __str__(self) -> str: return "\n".join([self.heading, *(line for r in self.remarks for line in _lines(r))])
+    def _told(self) -> tuple[list[Remark], list[str]]:
+        "What a person reads: remarks, errors first; and a line for each kind of which there are many notes."
+        notes = Counter(r.code for r in self.remarks if r.severity == "note")
+        many = {code: n for code, n in notes.items() if n > _MANY and n < len(self.remarks)}
+        shown = [r for r in self.remarks if r.severity != "note" or r.code not in many]
+        said = {r.code: r.message for r in reversed(self.remarks) if r.code in many}
+        lines = [f"{n:,} {_SAID.get(code, f'notes such as “{one_line(said[code])}”')} (--only {code}) [{code}]"
+                 for code, n in many.items()]
+        return sorted(shown, key=lambda r: ("error", "warning", "note").index(r.severity)), lines
+
+    def __str__(self) -> str:
+        shown, many = self._told()
+        return "\n".join([self.heading, *(line for r in shown for line in _lines(r)), *many])
+
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        table = f"<table>{''.join(map(_row, self.remarks))}</table>" if self.remarks else ""
+        shown, many = self._told()
+        below = "".join(f'<tr><td style="{_CELL}" colspan="3">{escape(line)}</td></tr>' for line in many)
+        table = f"<table>{''.join(map(_row, shown))}{below}</table>" if self.remarks else ""
         return f'<div class="citerec"><p>{escape(self.heading)}</p>{table}</div>'
 
     def to_html(self) -> str:
