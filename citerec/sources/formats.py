@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['OTHERS', 'EXTENDED', 'LITERAL', 'RIS_KINDS', 'RIS_FIELDS', 'CSL_KINDS', 'CSL_FIELDS', 'ARCHIVES', 'from_latex',
-           'is_formula', 'to_latex', 'Name', 'name_parts', 'split_names', 'latex_name', 'Entry', 'unmarked',
-           'bib_entries', 'ris_entries', 'csl_list', 'csl_entries', 'yaml_entries', 'inherited']
+           'is_formula', 'to_latex', 'acts_in_tex', 'Name', 'name_parts', 'split_names', 'latex_name', 'Entry',
+           'unmarked', 'bib_entries', 'ris_entries', 'csl_list', 'csl_entries', 'yaml_entries', 'inherited']
 
 # %% ../../nbs/14_formats.ipynb #c003
 import json
@@ -145,6 +145,18 @@ def to_latex(text: str,
         out += [*("{}" if c == "\0" else _letter(c) for c in split), formula[0] if formula else ""]
         at = formula.end() if formula else at
     return "".join(out)
+
+# %% ../../nbs/14_formats.ipynb #e003w
+_ACTS = re.compile(r"""\^\s*\^|\\(?:[a-z@]*(?:input|include|write|openin|openout|csname|scantokens|shellescape|lua\w*)
+    |read|readline|immediate|special|[a-z]*catcode|[lu]ccode|[egx]?def|(?:future|global)?let|(?:re|provide)?newcommand
+    |renewcommand|providecommand|DeclareRobustCommand|includegraphics|includepdf|lstinputlisting|usepackage
+    |RequirePackage|documentclass|begin|end|expandafter|lowercase|uppercase|everypar|loop|verb
+    |url\s*\{\s*file|href\s*\{\s*(?:run|file))(?![A-Za-z])""", re.VERBOSE | re.IGNORECASE)
+
+def acts_in_tex(text: str,  # LaTeX
+                ) -> bool:
+    "Whether a text holds a command by which TeX reads, writes, runs or defines something."
+    return bool(_ACTS.search(text))
 
 # %% ../../nbs/14_formats.ipynb #e007
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 from ..identity import facts_of, one_paper
 from ..schema import Paper
-from ..sources.formats import bib_entries, to_latex
+from ..sources.formats import acts_in_tex, bib_entries, to_latex
 from ..sources.references import bibtex_entry, bibtex_of, citation_key, formatted
 from .changes import Change, Edit, edited, undo
 from .latex import CITES
@@ -236,7 +236,8 @@ def _new_entry(known: _Known, paper: Paper, taken: Iterable[str]) -> tuple[str, 
     if not other: return (key := citation_key(paper, list(taken))), bibtex_entry(paper, key)
     key = citation_key(paper.model_copy(update={"bibkey": other.key}), list(taken))
     text = re.sub(r"(?<=[{(])\s*[^\s,]+", lambda _: key, _as_it_stands(other), count=1)
-    return key, text or bibtex_of(other.entry, key, own=True)  # the user's own text
+    if acts_in_tex(text or " ".join(other.entry.whole.fields.values())): return key, bibtex_of(other.entry.whole, key)
+    return key, text or bibtex_of(other.entry.whole, key, own=True)  # the user's own text
 
 # %% ../../nbs/78_insertion.ipynb #c024
 def _file_for(manuscript: Manuscript, known: _Known) -> Path:
