@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))  # the package that stands here
 
 from citerec.cli import make_parser  # noqa: E402
 from citerec.recommender import documented  # noqa: E402
-from citerec.settings import Settings, comments_beside  # noqa: E402
+from citerec.settings import HARMLESS, Settings, comments_beside  # noqa: E402
 
 SECTIONS = {"Parameters": "parameter", "Returns": "result"}
 LONGEST_VALUE = 120  # characters of a constant that is shown
@@ -302,7 +302,9 @@ def settings_page() -> str:
         default = "" if "SecretStr" in str(field.annotation) else plain(field.default)
         rows.append((names, code(default), cell(meanings.get(name, ""))))
     parts = [
-        "A setting is an argument of `citerec.load`, a variable of the environment, or a line of a `.env` file. "
+        "A setting is an argument of `citerec.load`, a variable of the environment, or a line of a `.env` file, "
+        "which has to be trusted first (`citerec trust`), but for these numbers: "
+        f"{', '.join(code(name) for name in Settings.model_fields if name in HARMLESS)}. "
         "A preset sets several of them at once.",
         "## `Settings` {#Settings}",
         '```python\nciterec.load(k=5, llm="offline")  # or CITEREC_K=5 in the environment\n```',

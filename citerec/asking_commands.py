@@ -19,6 +19,7 @@ from citerec.terminal import (
 if TYPE_CHECKING:
     from citerec.asking.answers import Answer
     from citerec.asking.library import Library
+    from citerec.sources.apart import PdfReader
     from citerec.settings import Settings
 
 # %% ../nbs/98_asking_commands.ipynb #s012
@@ -113,11 +114,11 @@ def _library_action(name: str, action: argparse.ArgumentParser) -> None:
     action.add_argument("--json", action="store_true", help="print JSON")
 
 # %% ../nbs/98_asking_commands.ipynb #l004
-def _library_answer(args: argparse.Namespace, library: "Library") -> tuple[Any, Any]:
+def _library_answer(args: argparse.Namespace, library: "Library", reader: "PdfReader") -> tuple[Any, Any]:
     "The result of an action of `citerec library`: to print, and as JSON."
     from citerec.llm.quoting import one_line
     if args.action == "add":
-        report = library.add(args.files, progress=is_watched(args))
+        report = library.add(args.files, is_watched(args), reader)
         return report, report.to_dict()
     if args.action == "list":
         papers = library.papers()
@@ -144,6 +145,13 @@ def _check_library(settings: "Settings") -> None:
 # %% ../nbs/98_asking_commands.ipynb #l004z
 def _library(args: argparse.Namespace) -> int:
     "Run `citerec library`."
+    from citerec.sources.apart import PdfReader
+    with PdfReader() as reader:
+        if args.action == "add": reader.start()  # while the rest is loaded
+        return _library_with(args, reader)
+
+def _library_with(args: argparse.Namespace, reader: "PdfReader") -> int:
+    "Run `citerec library` with a process that reads PDFs."
     from citerec.asking.library import Library
     from citerec.data.sample import open_corpus
     from citerec.settings import load_settings
@@ -152,7 +160,7 @@ def _library(args: argparse.Namespace) -> int:
     named = getattr(args, "corpus", None) or (settings.corpus if "corpus" in settings.model_fields_set else None)
     corpus = open_corpus(named) if args.action == "add" and named else None
     with corpus or contextlib.nullcontext(), Library.open(settings=settings, corpus=corpus) as library:
-        shown, data = _library_answer(args, library)
+        shown, data = _library_answer(args, library, reader)
         if args.json: print_json(data)
         else: print(shown)
         for note in library.notes: print_remark(note)

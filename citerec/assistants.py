@@ -6,6 +6,7 @@
 __all__ = ['Count', 'Text', 'Question', 'Year', 'make_mcp']
 
 # %% ../nbs/95b_assistants.ipynb #w003
+import json
 import logging
 from asyncio import to_thread
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from typing import Annotated, Any, Literal
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
 from pydantic import Field
 
 from . import __version__
@@ -98,12 +102,37 @@ def _add_asking(server: MCPServer, recommender: Recommender, library: Library) -
             return {"answer": told["answer"], "confidence": told["confidence"], "notes": list(told["notes"]),
                     "citations": [_small(cited, names) for cited in told["citations"]]}
 
+def _mended(item: Any) -> Any:
+    "A message that could not be read because of half a character, with a question mark instead; else what came."
+    try:
+        line = json.dumps(json.loads(item.errors()[0]["input"]), ensure_ascii=False).encode("utf-8", "replace")
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError): return item
+
+class _Mended:
+    "The messages of a stream; JSON can name half a character (`\\ud800`), and such a request gets an answer too."
+    def __init__(self, stream: Any): self._stream = stream
+    def __getattr__(self, name: str) -> Any: return getattr(self._stream, name)
+    def __aiter__(self) -> "_Mended": return self
+    async def __anext__(self) -> Any: return _mended(await self._stream.__anext__())
+    async def receive(self) -> Any: return _mended(await self._stream.receive())
+    async def __aenter__(self) -> "_Mended":
+        await self._stream.__aenter__()
+        return self
+    async def __aexit__(self, *raised: Any) -> Any: return await self._stream.__aexit__(*raised)
+
+class _Server(MCPServer):
+    async def run_stdio_async(self) -> None:
+        low = self._lowlevel_server
+        async with stdio_server() as (read, write):
+            await low.run(_Mended(read), write, low.create_initialization_options())
+
 def make_mcp(recommender: Recommender,  # with its corpus
              library: Library,  # of a user's own papers
              ) -> MCPServer:
     "A server of the Model Context Protocol with the tools recommend, search, paper and ask."
     with _logging_unchanged():
-        server = MCPServer("citerec", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
+        server = _Server("citerec", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
     _add_finding(server, recommender)
     _add_asking(server, recommender, library)
     return server

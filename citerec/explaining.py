@@ -20,8 +20,8 @@ from .data.corpus import Corpus
 from .llm.quoting import one_line
 from .ranking.ranker import Ranker
 from .ranking.signals import FAMILIES, NAMES, features, year_of_draft
-from .recommendations import _in_markdown
 from .schema import PipelineState, Recommendation, Relation
+from .sources.references import markdown_text
 
 # %% ../nbs/65c_explaining.ipynb #x005
 def _of(family: str, *beginnings: str) -> tuple[str, ...]:
@@ -167,10 +167,10 @@ class Explanation:
 
     def _repr_markdown_(self) -> str:
         r = self.recommendation
-        rows = [f"| {s.kind} | {s.percent} | {_in_markdown(s.words)} |" for s in self.shares]
+        rows = [f"| {s.kind} | {s.percent} | {markdown_text(s.words)} |" for s in self.shares]
         table = "\n".join(["| signal | share | what was seen |", "|---|---:|---|", *rows]) if rows else _UNRANKED
-        quoted = f"> {_in_markdown(r.supporting_snippet)}" if r.supporting_snippet else ""
-        return "\n\n".join(filter(None, [f"**{_in_markdown(self.heading)}**", table, _in_markdown(r.justification),
+        quoted = f"> {markdown_text(r.supporting_snippet)}" if r.supporting_snippet else ""
+        return "\n\n".join(filter(None, [f"**{markdown_text(self.heading)}**", table, markdown_text(r.justification),
                                           quoted]))
 
     def _repr_html_(self) -> str:

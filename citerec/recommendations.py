@@ -6,41 +6,36 @@
 __all__ = ['as_markdown', 'table_of', 'plotted', 'Recommendations']
 
 # %% ../nbs/65a_recommendations.ipynb #b003
-import re
 import textwrap
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 from citerec.cards import (
-    STYLE, _bar, _link, _percent, _year, as_html, as_papers, as_text, below, notices, nothing, remarks,
+    STYLE, _bar, _percent, _year, as_html, as_papers, as_text, below, notices, nothing, remarks,
 )
 from .errors import InputError
 from .llm.quoting import one_line, shortened
 from .pipeline import _words
 from .schema import AgentFailure, Paper, PipelineState, Recommendation
-from .sources.references import Citable
+from .sources.references import Citable, markdown_address, markdown_text
 
 if TYPE_CHECKING:
     import matplotlib.figure
     import pandas
 
 # %% ../nbs/65a_recommendations.ipynb #b005
-def _in_markdown(text: str) -> str:
-    "A text on one line, in which nothing is Markdown."
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", one_line(text))
-
 def as_markdown(recommendations: Sequence[Recommendation],  # best first
                 state: PipelineState,  # of the run that made them
                 ) -> str:
     "Write recommendations as a numbered list in Markdown, and what is said above and below it."
     lines = []
     for r in recommendations:
-        title = f"**{_in_markdown(r.title)}**"
-        if url := _link(r.url): title = f"[{title}](<{url}>)"
+        title = f"**{markdown_text(r.title)}**"
+        if url := markdown_address(r.url): title = f"[{title}](<{url}>)"
         sure = "" if r.confidence is None else f", {_percent(r.confidence)}"
-        lines.append(f"{r.rank}. {title}{_year(r)}{sure}. {_in_markdown(r.justification)}".rstrip())
-    above = [_in_markdown(words) for words in (*notices(state), *remarks(state))]
+        lines.append(f"{r.rank}. {title}{_year(r)}{sure}. {markdown_text(r.justification)}".rstrip())
+    above = [markdown_text(words) for words in (*notices(state), *remarks(state))]
     under = " ".join(below(recommendations, state))
     return "\n\n".join(filter(None, [*above, "\n".join(lines) or nothing(state), under]))
 

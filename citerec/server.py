@@ -14,9 +14,10 @@ import secrets
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .terminal import SAMPLE, Commands, model_chosen, model_options, preset_option
@@ -80,12 +81,46 @@ def _faults_logged() -> Iterator[None]:
 
 # %% ../nbs/97_serve.ipynb #w009
 _KEEP_ALIVE, _GOODBYE = 75, 5  # seconds that an idle connection stays open, and that a shutdown waits for answers
+_HEAD = 20  # seconds in which the head of a request has to come
 _HEALTH = 60  # seconds in which a process has to answer the one that watches over it
+
+@lru_cache(maxsize=1)
+def _prompt() -> Any:
+    "The protocol of uvicorn for connections that end where no request comes."
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+    class Prompt(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        "A connection with a limit on the time that the head of a request takes."
+        late = None
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self.watch()
+
+        def watch(self) -> None:
+            "Wait for a head, or stop waiting where one has come."
+            answering = self.cycle is not None and not self.cycle.response_complete
+            if self.late and answering: self.late = self.late.cancel()
+            elif not self.late and not answering: self.late = self.loop.call_later(_HEAD, self.transport.abort)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self.late: self.late.cancel()
+            super().connection_lost(exc)
+
+    return Prompt
+
+def _connection(**given: Any) -> Any:  # a function, because other processes are given it by its name
+    "A new connection."
+    return _prompt()(**given)
 
 def _config(app: Any, **more: Any) -> Any:
     "A configuration of uvicorn, without its lines about requests."
     import uvicorn
     return uvicorn.Config(app, log_config=None, access_log=False, server_header=False, ws="none",
+                          http=_connection,  # type: ignore[arg-type]
                           timeout_keep_alive=_KEEP_ALIVE, timeout_graceful_shutdown=_GOODBYE, **more)
 
 def server_of(app: Any,  # as `make_app` gives it
@@ -113,6 +148,7 @@ def _app_of(args: argparse.Namespace, token: str | None) -> Any:
     tqdm.set_lock(threading.RLock())  # else a semaphore of the system is left behind when the process is ended
     logs = _faults_logged()
     logs.__enter__()  # for as long as the process lives
+    warnings.simplefilter("ignore")  # what is left out of a .env was said before
     try: return make_app(*_opened(args), token=token)
     except Exception as e:  # another process would fail in the same way
         logging.getLogger("citerec.service").error("%s", e)

@@ -154,9 +154,9 @@ def show_progress(args: argparse.Namespace,  # what was typed
 # %% ../nbs/96_terminal.ipynb #c009y
 def print_json(answer: Any,  # what `json.dumps` takes
                ) -> None:
-    "Print a value as JSON."
-    screen = sys.stdout.isatty()  # a terminal obeys some letters; a pipe gets them as they are
-    print(json.dumps(answer, indent=1, ensure_ascii=screen))
+    "Print a value as JSON; characters that are not shown, or that a terminal obeys, are written as numbers."
+    text = json.dumps(answer, indent=1, ensure_ascii=sys.stdout.isatty())
+    print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 # %% ../nbs/96_terminal.ipynb #t008
 def print_remark(sentence: str,  # what is to be known beside the result

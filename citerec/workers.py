@@ -6,9 +6,11 @@
 __all__ = ['workers_of', 'each_part', 'are_here', 'share_folder']
 
 # %% ../nbs/06b_workers.ipynb #w003
+import asyncio
 import contextlib
 import logging
 import os
+import queue
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -19,10 +21,16 @@ from typing import Any, TypeVar
 from tqdm.auto import tqdm
 
 from .errors import CiterecError, InputError
+from .running import background_loop
+from .settings import host_of, is_local
 
 # %% ../nbs/06b_workers.ipynb #w005
 _log = logging.getLogger(__name__)
 _CONNECT = 30  # seconds a scheduler has to answer
+_SECURE = ("tls", "wss")  # schemes of addresses at which both sides show certificates
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())[:120]
 
 def _dask() -> Any:
     "The package; raises `InputError` where it is missing."
@@ -32,6 +40,19 @@ def _dask() -> Any:
                          'Install it: pip install "citerec[cluster]"') from None
     return distributed
 
+async def _greeted(distributed: Any, engine: str) -> None:
+    "Ask a scheduler who it is; raises `TimeoutError`, `OSError` or `ValueError` if it does not say so in time."
+    keys = distributed.Security().get_connection_args("client")
+    async with asyncio.timeout(_CONNECT), distributed.core.rpc(engine, connection_args=keys) as scheduler:
+        await scheduler.identity(n_workers=0)
+
+def _warn_of(engine: str) -> None:
+    "Say what a cluster without encryption means, where it is on another machine."
+    scheme, _, place = engine.partition("://")
+    if scheme not in _SECURE and not is_local(host_of(f"http://{place}")):
+        _log.warning("Work travels to %s unencrypted, and whoever reaches that port can run code there. Use a network "
+                     "that you trust, or a tls:// address.", engine)
+
 @contextlib.contextmanager
 def _client(engine: str,  # "dask", or the address of a scheduler
             ) -> Iterator[Any]:
@@ -39,15 +60,21 @@ def _client(engine: str,  # "dask", or the address of a scheduler
     distributed = _dask()
     if engine == "dask":
         local = distributed.LocalCluster(n_workers=os.cpu_count() or 1, threads_per_worker=1, host="127.0.0.1",
-                                         dashboard_address="127.0.0.1:0", memory_limit=0)
+                                         dashboard_address="127.0.0.1:0", memory_limit=0, protocol="tls://",
+                                         security=distributed.Security.temporary())
         try:
             with distributed.Client(local) as client: yield client
         finally:
             with contextlib.suppress(TimeoutError): local.close()  # a busy machine ends its processes late
         return
-    try: client = distributed.Client(engine, timeout=_CONNECT)
-    except (OSError, ValueError) as e:
-        raise InputError(f"The scheduler {engine} does not answer ({' '.join(str(e).split())[:80]}).",
+    _warn_of(engine)
+    try:
+        ours = background_loop()
+        asyncio.run_coroutine_threadsafe(_greeted(distributed, engine), ours).result()
+        client = distributed.Client(engine, timeout=_CONNECT)
+    except Exception as e:
+        said = _said(e) or f"nothing within {_CONNECT} s"
+        raise InputError(f"The scheduler {engine} does not answer ({said}).",
                          "Start it by `dask scheduler`, and workers by `dask worker`, or check the address.") from None
     with client: yield client
 
@@ -74,6 +101,8 @@ def workers_of(engine: str | None,  # "dask", or the address of a scheduler: tcp
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 _TRIES = 3  # how often a part may be on a worker that dies
+_LOOK = 10.0  # seconds without a result after which the workers are counted
+_PATIENCE = 6  # counts in a row that find none, until the cluster is given up
 
 @contextlib.contextmanager
 def _lost_cluster() -> Iterator[None]:
@@ -81,9 +110,22 @@ def _lost_cluster() -> Iterator[None]:
     try: yield
     except CiterecError: raise
     except Exception as e:
-        said = " ".join(str(e).split())[:120] or "no answer"
+        said = _said(e) or "no answer"
         raise CiterecError(f"The cluster was lost while it worked ({type(e).__name__}: {said}).",
                            "Run the same command again: it continues with the parts that were in hand.") from None
+
+def _next(done: "queue.SimpleQueue[Any]", workers: Any) -> Any:
+    "The next task that is done. Raises `TimeoutError` where there has been no worker for a while."
+    missing = 0
+    while missing < _PATIENCE:
+        try: return done.get(timeout=_LOOK)
+        except queue.Empty: missing = 0 if _count(workers) else missing + 1
+    raise TimeoutError(f"no worker for {_LOOK * _PATIENCE:g} s")
+
+def _count(workers: Any) -> int:
+    "How many workers there are; 0 if the scheduler does not say so in time."
+    try: return len(workers.sync(workers.scheduler.identity, n_workers=-1, callback_timeout=_LOOK)["workers"])
+    except (OSError, TimeoutError): return 0
 
 def each_part(work: Callable[[_Part], _Result],  # the work of one part; the same part always gives the same result
               parts: Iterable[_Part],  # workers begin with the first ones while the others are still being made
@@ -93,10 +135,12 @@ def each_part(work: Callable[[_Part], _Result],  # the work of one part; the sam
     if workers is None:
         for part in parts: yield part, work(part)
         return
-    from distributed import as_completed
+    done: queue.SimpleQueue[Any] = queue.SimpleQueue()
     with _lost_cluster():
         asked = {workers.submit(work, part, pure=False, retries=_TRIES): part for part in parts}
-        for future in as_completed(list(asked)):
+        for future in asked: future.add_done_callback(done.put)
+        while asked:
+            future = _next(done, workers)
             yield asked.pop(future), future.result()  # popped, so that the workers forget the result
 
 # %% ../nbs/06b_workers.ipynb #w013

@@ -132,11 +132,13 @@ def folder(tmp_path_factory, openalex):
     """The folder in which the app works, with a PDF and a bibliography; the user's own data is not touched."""
     place = tmp_path_factory.mktemp("app") / "work"
     place.mkdir()
-    python("-m", "citerec.cli", "app", "--version", cwd=place)  # writes the notebook; JupyterLab only says its version
+    data = str(place.parent / "data")
+    # writes the notebook; JupyterLab only says its version
+    python("-m", "citerec.cli", "app", "--version", cwd=place, XDG_DATA_HOME=data)
     says = "Our maps are drawn by walking the banks. The maps help boats to turn in time."
     write_paper(place / "rivers.pdf", "Maps of Unseen Rivers", "Ann Kim", [("Abstract", says), ("1 Maps", says)])
     (place / "mine.bib").write_text(BIB.format(21))
-    own = {"XDG_DATA_HOME": str(place.parent / "data"), "CITEREC_LIBRARY": str(place.parent / "library.db")}
+    own = {"XDG_DATA_HOME": data, "CITEREC_LIBRARY": str(place.parent / "library.db")}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**own, "CITEREC_OPENALEX_URL": openalex.url}.items():
             patch.setenv(name, value)

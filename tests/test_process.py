@@ -129,3 +129,21 @@ def test_wheel_finds_its_sample(wheel, tmp_path):
     code = f"import citerec; print(citerec.__file__, len(citerec.load().recommend({TEXT!r}, k=3)))"
     done = python("-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"), XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert done.stdout.split() == [str(tmp_path / "site/citerec/__init__.py"), "3"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell, and a folder that can be deleted while it is used")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed):
+    """A standard stream that is closed leads nowhere: the command does its work without a word about it."""
+    done = run("sh", "-c", f'"{CITEREC}" info {closed}; echo "$?"')
+    assert done.stdout.splitlines()[-1] == "0"
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell, and a folder that can be deleted while it is used")
+@pytest.mark.parametrize("command", ["info", "app", "trust"])
+def test_deleted_folder(tmp_path, command):
+    """A command in a folder that was deleted says so."""
+    done = run("sh", "-c", f'mkdir gone && cd gone && rmdir ../gone && "{CITEREC}" {command}', cwd=tmp_path)
+    check_refusal(done)
+    assert "The current folder no longer exists" in done.stderr

@@ -129,8 +129,9 @@ _MISSING = "Install it: pip install \"citerec[dspy]\"."
 def load_dspy() -> Any:  # the module
     "Load DSPy without any cache of its own; raises `ModelError` if it is not installed."
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else litellm downloads a list of prices on import
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else it puts a .env of this folder into the environment
     is_ours = "dspy" not in sys.modules
-    try: import dspy
+    try: import dspy  # 3.4 makes its cache when it is first read, so the next lines come in time
     except ImportError:
         raise ModelError("Prompts are improved by the package dspy, which is not installed.", _MISSING) from None
     if is_ours:  # if the user has loaded it before, their settings stay; it never caches our requests

@@ -371,7 +371,7 @@ def paper_passages(corpus: Corpus,
     return tuple(out)
 
 # %% ../../nbs/64_answers.ipynb #k001
-_TOKENS, _LOCAL_SECONDS = 512, 120.0  # most tokens of an answer; time for a model on this machine
+_TOKENS, _LOCAL_SECONDS = 512, 120.0  # most tokens of an answer; time for a model on this machine by default
 _PROMPTS = {"[n]": "answer", "(Source n)": "answer_sources"}
 
 def _shown_as(passage: Passage) -> str:
@@ -429,11 +429,15 @@ def _why(completion: Completion | None, judge: Reader) -> str:
             else "The language model gave no answer.")
 
 # %% ../../nbs/64_answers.ipynb #k005
+def _seconds(llm: LLM) -> float:
+    "How long the model may take: as the user has said; without a word, one on this machine has more time."
+    near = is_local(host_of(llm.settings.llm_base_url)) and "llm_timeout" not in llm.settings.model_fields_set
+    return max(llm.seconds, _LOCAL_SECONDS) if near else llm.seconds
+
 async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[str | Answer, None]:
     "The checked parts of a model's answer, and the `Answer`."
     reader, completion = Reader(Judge(asked.question, asked.passages), asked.form), None
-    near = is_local(host_of(llm.settings.llm_base_url))
-    async with aclosing(llm.astream(prompt, max(llm.seconds, _LOCAL_SECONDS) if near else llm.seconds)) as said:
+    async with aclosing(llm.astream(prompt, _seconds(llm))) as said:
         async for part in said:
             if isinstance(part, Completion): completion = part
             else:

@@ -76,6 +76,11 @@ def _asking(path: Path, what: str) -> Iterator[None]:
         raise InputError(f"{path} {what} ({e}).", fix) from None
 
 # %% ../../nbs/29_history.ipynb #c009
+_LONGEST = 50_000_000  # bytes of a value in the file
+_NO_TABLES = """SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index') OR coalesce(rootpage, 0) <= 0
+    OR upper(substr(coalesce(sql, 'CREATE INDEX '), 1, 13))
+    NOT IN ('CREATE TABLE ', 'CREATE INDEX ', 'CREATE UNIQUE')"""
+
 def _connect(path: Path) -> sqlite3.Connection:
     "A connection to the file of a library; a missing file is created."
     if not path.exists():
@@ -85,6 +90,10 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA secure_delete = ON")
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        if db.execute(_NO_TABLES).fetchone():
+            raise InputError(f"{path} holds more than tables, so it is not a library of citerec.", _OTHER)
         if not db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone(): _begin(db)
     except BaseException:
         db.close()

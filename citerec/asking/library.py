@@ -51,7 +51,8 @@ from ..running import each_of
 from ..schema import Paper, Passage
 from ..settings import Settings, load_settings
 from ..sources.headings import REFERENCES
-from ..sources.sections import PdfPaper, PdfSection, read_pdf
+from ..sources.apart import PdfReader, check_file
+from ..sources.sections import PdfPaper, PdfSection
 from ..trust import user_folder
 
 # %% ../../nbs/65_library.ipynb #c005
@@ -328,6 +329,8 @@ def _pdfs(paths: str | Path | Iterable[str | Path]) -> list[Path]:
     return list(dict.fromkeys(out))
 
 # %% ../../nbs/65_library.ipynb #c036b
+_STEP = 128  # passages between two looks whether the work was stopped: a paper has a hundred
+
 class _Adding(_Asked):
     "Adds PDFs."
     def _corpus_id(self, record: Paper) -> str | None:
@@ -338,33 +341,40 @@ class _Adding(_Asked):
             return None
         return found.paper_id if found else None
 
-    def _added(self, path: Path, progress: bool) -> AddedFile:
+    def _added(self, path: Path, progress: bool, reader: PdfReader) -> AddedFile:
         "Add a file; raises `InputError` if it cannot be used."
-        if not path.is_file(): raise InputError(f"There is no file {path}.", "Check the name.")
+        check_file(path, reader.limits)
         sha256 = sha256_of(path)
         if known := self.file.papers(sha256): return AddedFile(path, "known", known[0])
-        pdf = read_pdf(path, progress)
+        pdf = reader.read(path)
         passages = own_passages(pdf)
         if not passages: raise InputError(f"{path.name} has no text besides its references.", "Choose another file.")
         record = _record(pdf)
         paper = OwnPaper(record.paper_id, sha256, record.title, path.name, pdf.pages, record.authors, record.year,
                          pdf.abstract, record.doi, record.arxiv_id, self._corpus_id(record))
-        vectors = self.embedder.embed([p.text for p in passages], progress)
-        outcome = "added" if self.file.add(paper, passages, vectors, self.embedder.sha256) else "known"
+        vectors = []
+        for start in range(0, len(passages), _STEP):
+            if reader.stopped: raise InputError(f"{path.name} was not added: the work was stopped.", "Add it again.")
+            texts = [p.text for p in passages[start : start + _STEP]]
+            vectors.append(self.embedder.embed(texts, progress))
+        added = self.file.add(paper, passages, np.concatenate(vectors), self.embedder.sha256)
+        outcome = "added" if added else "known"
         return AddedFile(path, outcome, self.file.papers(sha256)[0])
 
     def add(self,
             paths: str | Path | Iterable[str | Path],  # PDFs, or folders of PDFs
-            progress: bool = True,  # show a progress bar for the files, and one for each of them
+            progress: bool = True,  # show a progress bar for the files, and one for the passages of each
+            reader: PdfReader | None = None,  # None: a process that ends with this call
             ) -> AddReport:
         "Add PDFs; the report names the files that cannot be read, and the others are added."
         files = list[AddedFile]()
-        for path in tqdm(_pdfs(paths), desc="library", unit=" files", disable=not progress):
-            try: files.append(self._added(path, progress))
-            except CiterecError as e: files.append(AddedFile(path, "refused", note=str(e)))
-            except Exception as e:  # a hostile file may cause any error; the other files are still added
-                problem = f"{path.name} cannot be read ({type(e).__name__})."
-                files.append(AddedFile(path, "refused", note=f"{problem} Choose another copy of it."))
+        with reader or PdfReader() as reading:
+            for path in tqdm(_pdfs(paths), desc="library", unit=" files", disable=not progress):
+                try: files.append(self._added(path, progress, reading))
+                except CiterecError as e: files.append(AddedFile(path, "refused", note=str(e)))
+                except Exception as e:  # a hostile file may cause any error; the other files are still added
+                    problem = f"{path.name} cannot be read ({type(e).__name__})."
+                    files.append(AddedFile(path, "refused", note=f"{problem} Choose another copy of it."))
         return AddReport(tuple(files))
 
 # %% ../../nbs/65_library.ipynb #c042

@@ -607,7 +607,8 @@ class LLM(_Asks):
         if not prompts: return []
         if unusable := self._unusable(): return _failed(prompts, unusable)
         seconds = self.seconds if seconds is None else seconds
-        asked = asyncio.run_coroutine_threadsafe(self._ask_all(prompts, seconds), background_loop())
+        ours = background_loop()
+        asked = asyncio.run_coroutine_threadsafe(self._ask_all(prompts, seconds), ours)
         try: return asked.result(seconds + _GRACE)
         except TimeoutError:  # something cannot be cancelled, so it is left behind
             asked.cancel()
@@ -631,7 +632,8 @@ class LLM(_Asks):
             with contextlib.suppress(RuntimeError): loop.call_soon_threadsafe(parts.put_nowait, part)  # nobody waits
         async def next_part() -> str | None:
             return await asyncio.wait_for(parts.get(), max(deadline + _GRACE - time.monotonic(), .01))
-        asked = asyncio.run_coroutine_threadsafe(self._ask(prompt, deadline, seconds, give), background_loop())
+        ours = background_loop()
+        asked = asyncio.run_coroutine_threadsafe(self._ask(prompt, deadline, seconds, give), ours)
         asked.add_done_callback(lambda _: give(None))
         try:
             while (part := await next_part()) is not None: yield part

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import CiterecError
@@ -106,14 +107,31 @@ def total(calls: Sequence[Call],
             "cost": cost, "estimated": any(c.estimated for c in calls)}
 
 # %% ../../nbs/51_spending.ipynb #c018
+_TABLE = "CREATE TABLE answers (fingerprint TEXT PRIMARY KEY, model TEXT NOT NULL, answer TEXT NOT NULL)"
+_LONGEST = 1_000_000  # bytes of a value in the file
+
+def _check_own(path: str) -> None:
+    "Raise `PermissionError` unless a file and its journals are plain files that only this user may read and write."
+    for about in (os.lstat(path + end) for end in ("", "-journal", "-wal", "-shm") if os.path.lexists(path + end)):
+        is_ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
+        if not S_ISREG(about.st_mode) or not is_ours: raise PermissionError(f"{path} is not this user's alone")
+
 def _opened(path: str) -> sqlite3.Connection:
-    "The database of answers, made where it is missing; readable by its owner only."
-    if not os.path.exists(path):
+    "The database of answers, made where it is missing; raises `OSError` or `sqlite3.Error` if it cannot be used."
+    if not os.path.lexists(path):
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
+    _check_own(path)
     db = sqlite3.connect(path, timeout=1)
-    db.execute("CREATE TABLE IF NOT EXISTS answers "
-               "(fingerprint TEXT PRIMARY KEY, model TEXT NOT NULL, answer TEXT NOT NULL)")
+    try:
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        db.execute(_TABLE.replace("TABLE", "TABLE IF NOT EXISTS", 1))
+        tables = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
+        if tables != [_TABLE]: raise sqlite3.DatabaseError(f"{path} holds something else than answers")
+    except BaseException:
+        db.close()
+        raise
     return db
 
 # %% ../../nbs/51_spending.ipynb #c018b

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['STYLES', 'FORMS', 'citation_key', 'citation_keys', 'kind_of', 'entry_of', 'latex_title', 'bibtex_of', 'bibtex_entry',
-           'to_bibtex', 'ris_of', 'to_ris', 'csl_of', 'to_csl', 'to_markdown', 'formatted', 'written', 'Citable']
+           'to_bibtex', 'ris_of', 'to_ris', 'csl_of', 'to_csl', 'markdown_text', 'markdown_address', 'to_markdown',
+           'formatted', 'written', 'Citable']
 
 # %% ../../nbs/16_references.ipynb #c003
 import json
@@ -14,13 +15,14 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from ..errors import InputError
 from ..files import shipped
 from ..identity import normal_arxiv_id, normal_doi
 from ..schema import Paper
 from .formats import (ARCHIVES, CSL_FIELDS, CSL_KINDS, LITERAL, OTHERS, RIS_FIELDS, RIS_KINDS, Entry,
-                                     Name, bib_entries, latex_name, name_parts, to_latex)
+                                     Name, bib_entries, is_formula, latex_name, name_parts, to_latex)
 
 # %% ../../nbs/16_references.ipynb #c005
 _STOP = frozenset("""a an the on in of for to and or with without from by at is are be as do does did how what why when
@@ -53,8 +55,8 @@ def _shown(text: str) -> str:
     return "".join(filter(str.isprintable, " ".join(text.split())))
 
 def _clean_key(key: str) -> str:
-    "A key without what BibTeX does not allow in one."
-    return re.sub(r"[\s,{}%\\]+", "", _shown(key))
+    "A key of letters, digits and signs that mean nothing in BibTeX, LaTeX, Markdown and RIS."
+    return re.sub(r"[^\w:.+/*'()!?-]+", "", _shown(key))
 
 def citation_key(paper: Paper,
                  taken: Collection[str] = (),  # keys that are in use
@@ -114,6 +116,8 @@ def _record_fields(paper: Paper, kind: str) -> dict[str, str]:
     if arxiv and (not doi or normal_arxiv_id(doi)): own["url"] = f"https://arxiv.org/abs/{arxiv}"
     return {name: shown for name, value in own.items() if value and (shown := _shown(str(value)))}
 
+def _clean_name(name: Name) -> Name: return Name(*map(_shown, vars(name).values()))
+
 def _own_entry(paper: Paper) -> Entry | None:
     "The user's own entry of a paper; None where there is none."
     return next((e for e in bib_entries("", paper.bibtex) if not e.fault), None) if paper.bibtex else None
@@ -129,8 +133,10 @@ def entry_of(paper: Paper,
     if own is None:
         kind = kind_of(paper.venue)
         fields = _record_fields(paper, kind)
-        return Entry("", 0, key, fields, paper.authors, kind=kind, people={"author": names} if names else {})
-    fields, people = {name: _shown(value) for name, value in own.fields.items()}, dict(own.people)
+        return Entry("", 0, key, fields, tuple(map(_shown, paper.authors)), kind=kind,
+                     people={"author": names} if names else {})
+    fields = {name: _shown(value) for name, value in own.fields.items()}
+    people = {role: tuple(map(_clean_name, listed)) for role, listed in own.people.items()}
     record, said = _record_fields(paper, own.kind), " ".join(own.fields.values()).lower()
     if record.get("eprint", "").lower() in said: record.pop("archiveprefix", None)
     for name, value in record.items():
@@ -140,7 +146,7 @@ def entry_of(paper: Paper,
         if not there and not any(fields.get(n) for n in known): fields[name] = value
     if paper.abstract and paper.text_kind == "abstract": fields.setdefault("abstract", _shown(paper.abstract))
     if names: people.setdefault("author", names)
-    return Entry("", 0, key, fields, own.authors or paper.authors, kind=own.kind, people=people)
+    return Entry("", 0, key, fields, tuple(map(_shown, own.authors or paper.authors)), kind=own.kind, people=people)
 
 # %% ../../nbs/16_references.ipynb #c017
 _SOME = 3  # words of a title that show whether its words begin with capitals
@@ -152,6 +158,7 @@ def _names_stand_out(words: Sequence[str]) -> bool:
 
 # %% ../../nbs/16_references.ipynb #c017s
 def latex_title(title: str,
+                own: bool = False,  # the user wrote it, so that every formula stays
                 ) -> str:  # LaTeX, in which capitals that matter stand in braces
     "A title that keeps its capitals in every style."
     words = re.findall(r"[^\W_]+", title)
@@ -162,24 +169,26 @@ def latex_title(title: str,
         single = len(piece) == 1 and piece.isupper() and piece not in "AI"
         name = names and piece[:1].isupper() and not begins
         keep = piece.isalnum() and not shouted and (inner or single or name)
-        out.append(f"{{{to_latex(piece)}}}" if keep else to_latex(piece))
+        out.append(f"{{{to_latex(piece, own)}}}" if keep else to_latex(piece, own))
         begins = begins and not piece.isalnum() or bool(re.search(r"[:.?!–—]\s*$", piece))
     return "".join(out)
 
 # %% ../../nbs/16_references.ipynb #c019
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")  # macros of BibTeX
 
-def _plain_address(value: str) -> str:
-    "An address or an identifier in BibTeX, where braces have to pair."
-    return value if value.count("{") == value.count("}") == 0 else value.replace("{", "%7B").replace("}", "%7D")
+_PERCENT = {ord(sign): f"%{ord(sign):02X}" for sign in "\\{}^"}  # with these TeX would make a command of an address
 
-def _bib_value(name: str, value: str) -> str:
+def _bib_value(name: str, value: str, own: bool = False) -> str:
     "The value of a field as it stands in a file."
     if name == "month" and value in _MONTHS: return value
-    if name == "title": return f"{{{latex_title(value)}}}"
-    return f"{{{_plain_address(value) if name in LITERAL else to_latex(value)}}}"
+    if name == "title": return f"{{{latex_title(value, own)}}}"
+    return f"{{{_shown(value).translate(_PERCENT) if name in LITERAL else to_latex(value, own)}}}"
 
 # %% ../../nbs/16_references.ipynb #c019b
+_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")  # names that every reader of BibTeX takes
+_OBEYED = frozenset("execute options ids xdata entryset".split())  # fields that steer biblatex instead of telling it
+_COMMANDS = frozenset("preamble string comment control set xdata".split())  # what no paper is
+
 def _entry_key(entry: Entry) -> str:
     "The key of an entry, made of its fields where it has none."
     year = re.search(r"\d{4}", entry.fields.get("year") or entry.fields.get("date", ""))
@@ -189,15 +198,19 @@ def _entry_key(entry: Entry) -> str:
 # %% ../../nbs/16_references.ipynb #c019bs
 def bibtex_of(entry: Entry,
               key: str = "",  # another key than its own; "": its own, or made of its fields where it has none
+              own: bool = False,  # it comes from the user's own file, so that every field and formula stays
               ) -> str:  # ends with a line break
     "An entry in BibTeX; read again, it has the same fields."
     people = entry.people or {"author": tuple(map(name_parts, entry.authors))}
-    named = {role: " and ".join(map(latex_name, names)) for role, names in people.items() if names}
-    fields = {n: _bib_value(n, v) for n, v in entry.fields.items() if n not in named and v}
+    named = {role: " and ".join(map(latex_name, names)) for role, names in people.items()
+             if names and _FIELD.fullmatch(role)}
+    fields = {n: _bib_value(n, v, own) for n, v in entry.fields.items()
+              if n not in named and v and (own or _FIELD.fullmatch(n) and n not in _OBEYED)}
     first = {"title": fields.pop("title")} if "title" in fields else {}
     lines = first | {role: f"{{{names}}}" for role, names in named.items()} | fields
     body = "".join(f",\n  {name} = {value}" for name, value in lines.items())
-    kind = re.sub(r"\W", "", entry.kind) or "misc"
+    kind = re.sub(r"\W", "", entry.kind, flags=re.ASCII)
+    if not kind or kind in _COMMANDS: kind = "misc"
     return f"@{kind}{{{_clean_key(key) or _entry_key(entry)}{body}\n}}\n"
 
 def bibtex_entry(paper: Paper,
@@ -238,6 +251,10 @@ def _ris_name(name: Name) -> str:
     return ", ".join(filter(None, [head, name.given, name.suffix]))
 
 # %% ../../nbs/16_references.ipynb #c026s
+def _ris_tag(name: str) -> str | None:
+    "A tag that a line may have; those that begin and end an entry are none."
+    return name if re.fullmatch("[A-Z][A-Z0-9]", name) and name not in ("TY", "ER") else None
+
 def ris_of(entry: Entry) -> str:  # ends with a line break
     "An entry in RIS."
     fields = _older(entry.fields)
@@ -246,17 +263,18 @@ def ris_of(entry: Entry) -> str:  # ends with a line break
     if maker and not fields.get("publisher"): fields["publisher"] = maker
     if fields.get("journal") and fields.get("booktitle"): del fields["booktitle"]
     if re.fullmatch(r"[\d-]+", fields.get("urldate", "")): fields["urldate"] = fields["urldate"].replace("-", "/")
-    lines = [("TY", fields.pop("ris-ty", _RIS_KINDS.get(entry.kind, "GEN")))]
+    kind = fields.pop("ris-ty", "")
+    lines = [("TY", kind if re.fullmatch("[A-Z0-9]{2,9}", kind) else _RIS_KINDS.get(entry.kind, "GEN"))]
     people = entry.people or {"author": tuple(map(name_parts, entry.authors))}
     lines += [(_RIS_ROLES[role], _ris_name(n)) for role, names in people.items() for n in names
               if role in _RIS_ROLES and n != OTHERS]
     lines += [("KW", word.strip()) for word in fields.pop("keywords", "").split(";") if word.strip()]
     lines += [(tag, page) for tag, page in zip(("SP", "EP"), pages if len(pages) == 2 else ["–".join(pages)],
                                                strict=False) if page]
-    tags = {name: name[4:].upper() if name.startswith("ris-") else _RIS_TAGS.get(name) for name in fields}
+    tags = {name: _ris_tag(name[4:].upper()) if name.startswith("ris-") else _RIS_TAGS.get(name) for name in fields}
     lines += [(tag, fields[name]) for name, tag in tags.items() if tag and name not in people and fields[name]]
     lines += [("ID", entry.key)] if entry.key else []
-    return "".join(f"{tag}  - {' '.join(value.split())}\n" for tag, value in lines) + "ER  - \n"
+    return "".join(f"{tag}  - {_shown(value)}\n" for tag, value in lines) + "ER  - \n"
 
 def to_ris(papers: Iterable[Paper],
            keys: Sequence[str] | None = None,  # one a paper; None: the users' own, or made of the records
@@ -299,6 +317,11 @@ def _csl_date(fields: dict[str, str]) -> dict[str, Any]:
     return {"date-parts": [[part for part in (int(year), number, day) if part]]}
 
 # %% ../../nbs/16_references.ipynb #c029s
+def _told(name: str, value: str) -> str:
+    "A value in which Zotero finds no fields: it reads those in a note, as `{:DOI: 10.1/a}` or `DOI: 10.1/a`."
+    if name != "note": return value
+    return re.sub(r"^([A-Za-z-]+)\s*:", r"\1 –", value.replace("{:", "{ :"))
+
 def _csl_value(value: str) -> Any:
     "A value that was read from JSON becomes JSON."
     if value[:1] not in ("{", "["): return value
@@ -335,7 +358,8 @@ def csl_of(entry: Entry) -> dict[str, Any]:  # what JSON can hold
     for name, value in fields.items():
         csl = _CSL_NAMES.get(name, name.removeprefix("csl-"))
         if name == "number" and kind != "article-journal": csl = "number"
-        if name not in {*_HIDDEN, *people, *_MAKERS} and value: record.setdefault(csl, _csl_value(value))
+        if name not in {*_HIDDEN, *people, *_MAKERS} and value:
+            record.setdefault(csl, _told(csl, value) if name in _CSL_NAMES else _csl_value(value))
     return lent | record
 
 # %% ../../nbs/16_references.ipynb #c030s
@@ -347,11 +371,25 @@ def to_csl(papers: Iterable[Paper],
 
 # %% ../../nbs/16_references.ipynb #c033
 _AUTHORS = 3  # names in a line; more become "et al."
+_MARKS = {ord(sign): f"\\{sign}" for sign in "\\*_[]<>#|{}$@~"}
 
-def _markdown(text: str) -> str:
-    "A text in which Markdown sees no marks; formulas stay as they are written."
+def markdown_text(text: str,  # of somebody else
+                  ) -> str:  # on one line
+    "A text in which Markdown, pandoc, Quarto and knitr see no marks; formulas stay as they are written."
     pieces = re.split(r"(\$[^$]+\$)", _shown(text))
-    return "".join(p if i % 2 else re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", p) for i, p in enumerate(pieces))
+    shown = "".join(p if i % 2 and is_formula(p) else p.translate(_MARKS) for i, p in enumerate(pieces))
+    shown = re.sub(r"&(?=\w+;)", r"\&", shown).replace("`", "&#96;")  # knitr looks for the sign itself
+    return re.sub(r"^(?=---|===|:::|[+-] )|(?<=^\d)(?=[.)] )", r"\\", shown)
+
+def markdown_address(url: str | None,
+                     ) -> str:  # "" where it is none that may be followed
+    "An address as it may stand in a link of Markdown."
+    try: parts = urlsplit(_shown(url or ""))
+    except ValueError: return ""
+    if parts.scheme not in ("http", "https") or not parts.netloc: return ""
+    address = quote(parts.geturl(), safe="%/:?#&=;,+~@!'*._-()")
+    paired = re.sub(r"\([^()]*\)", "", address)
+    return address.translate({40: "%28", 41: "%29"}) if "(" in paired or ")" in paired else address
 
 # %% ../../nbs/16_references.ipynb #c033s
 def to_markdown(papers: Iterable[Paper],
@@ -360,9 +398,10 @@ def to_markdown(papers: Iterable[Paper],
     lines = []
     for paper in papers:
         names = ", ".join(paper.authors[:_AUTHORS]) + (" et al." if len(paper.authors) > _AUTHORS else "")
-        who = " ".join(filter(None, [_markdown(names), f"({paper.year})" if paper.year else ""]))
-        title = f"[{_markdown(paper.title)}]({paper.url})" if paper.url else _markdown(paper.title)
-        venue = f"*{_markdown(paper.venue)}*" if paper.venue else ""
+        who = " ".join(filter(None, [markdown_text(names), f"({paper.year})" if paper.year else ""]))
+        url = markdown_address(paper.url)
+        title = f"[{markdown_text(paper.title)}]({url})" if url else markdown_text(paper.title)
+        venue = f"*{markdown_text(paper.venue)}*" if paper.venue else ""
         lines.append("- " + ". ".join(part.rstrip(".") for part in (who, title, venue) if part) + ".\n")
     return "".join(lines)
 

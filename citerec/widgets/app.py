@@ -11,9 +11,11 @@ from pathlib import Path
 import ipywidgets as widgets
 from IPython.display import display
 
+from ..settings import dot_env_note
+
 from .ask import AskView, SearchView
 from .corpora import CorpusView
-from .parts import View
+from .parts import View, error_html
 from .recommend import App
 from .write import WriteView
 
@@ -31,7 +33,9 @@ class Views(widgets.VBox):
                                        "Ask papers": self.ask, "Draft": self.write, "Corpus": self.corpus}
         self.chosen = widgets.ToggleButtons(options=list(self.views), style={"button_width": "auto"})
         self.chosen.observe(self._choose, "value")
-        super().__init__([self.chosen, *self.views.values()], layout={"max_width": "55rem"})
+        note = dot_env_note()  # of what the file .env of this folder may not do yet
+        notes = [widgets.HTML(error_html(note))] if note else []
+        super().__init__([*notes, self.chosen, *self.views.values()], layout={"max_width": "55rem"})
         self.add_class("citerec-views")  # whose keys `Actions` keeps from JupyterLab
         self._choose()
 

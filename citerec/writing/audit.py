@@ -653,6 +653,8 @@ def _unread(draft: Manuscript, note: Note) -> Remark:
     if note.kind.endswith("bibliography"):
         return Remark(main, 1, 1, 1, 2, "missing", "error", words,
                       "Its keys are not looked for; put the file where the draft names it.")
+    if note.kind == "interrupted":
+        return Remark(main, 1, 1, 1, 1, "interrupted", "warning", words, "Cite or undo, and look at the files then.")
     if note.kind == "chapter": return Remark(main, 1, 1, 1, 1, "part", "note", words)
     return Remark(*(draft.place(note.span) if note.span else (main, 1, 1, 1, 1)), "unread", "warning", words)
 

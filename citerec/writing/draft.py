@@ -13,7 +13,7 @@ import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, Unpack
 
@@ -28,13 +28,13 @@ from ..recommender import Limits, Recommendations, Recommender, load
 from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from .audit import audit, missing_keys, unread_parts
-from .changes import Change, recover, undo
+from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
 from .gaps import Gap, find_gaps, not_english, proper_names
 from .insertion import cite_changes, place_at
 from .library import Bibliography, Paths
 from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
-from .prose import Format, Span
+from .prose import Format, Note, Span
 from .reading import places
 from .remarks import Remark, Report
 from .uncited import paper_called, uncited_names
@@ -197,13 +197,20 @@ class _Opened:
                  bibliography: Paths | None = None,  # files in place of those that the draft names; None: those
                  also: Paths = (),  # bibliographies to cite from as well, such as the export of a reference manager
                  format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
+                 progress: bool = False,  # show a progress bar while a long draft is read
                  ):
         if not isinstance(source, str | os.PathLike):
             raise InputError("A draft is a path or a text.", "Give one of them.")
-        self.source, self.format, self._given = source, format, rec
+        self.source, self.format, self._given, self._progress = source, format, rec, progress
         self._bibliography, self._also = bibliography, also
-        if _is_file(os.fspath(source)): recover(Path(source).resolve().parent)
-        self.manuscript = read_manuscript(source, format)
+        _ = self.manuscript  # what cannot be read is refused here
+
+    @made_once
+    def manuscript(self) -> Manuscript:
+        "The draft as it was read last. Nothing is changed, not even where an earlier change was interrupted."
+        read = read_manuscript(self.source, self.format, self._progress)
+        if not (read.path and interrupted(read.path.parent)): return read
+        return replace(read, notes=(*read.notes, Note(_UNFINISHED, "interrupted")))
 
     @made_once
     def rec(self) -> Recommender:
@@ -222,14 +229,11 @@ class _Opened:
         return self.own.joined(Bibliography.read(self._also, self.rec.corpus)) if self._also else self.own
 
     def refresh(self) -> None:
-        "Read the draft and its bibliography again."
-        self.manuscript = read_manuscript(self.source, self.format)
-        for name in ("own", "library", "itself", "known"): self.__dict__.pop(name, None)
+        "Read the draft and its bibliography again, when they are needed next."
+        for name in ("manuscript", "own", "library", "itself", "known"): self.__dict__.pop(name, None)
 
-def _is_file(text: str) -> bool:
-    "Whether a text is the path of a file; a draft that is given as a text is too long for one."
-    try: return "\n" not in text and Path(text).is_file()
-    except (OSError, ValueError): return False
+_UNFINISHED = ("A change of this draft was interrupted, or citerec is writing it just now; the next `cite`, `fill` or "
+               "`undo` settles that first.")
 
 # %% ../../nbs/79_draft.ipynb #d14a
 _TITLES = {"latex": r"\\title\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}",
@@ -590,9 +594,10 @@ class Draft(_Writing):
              bibliography: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,  # None: its own
              also: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),  # more bibliographies to cite from
              format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
+             progress: bool = False,  # show a progress bar while a long draft is read
              ) -> Self:
         "Open a draft; nothing is written until `cite`. Raises `InputError` for a file that cannot be read."
-        return cls(source, rec, bibliography, also, format)
+        return cls(source, rec, bibliography, also, format, progress)
 
     def check(self) -> Report:
         "What is missing: open slots, sentences that need a citation, keys without an entry."

@@ -18,9 +18,9 @@ from ..identity import facts_of, one_paper
 from ..schema import Paper
 from ..sources.formats import to_latex
 from ..sources.references import bibtex_entry, bibtex_of, citation_key, formatted
-from .changes import Change, Edit, edited, recover, undo
+from .changes import Change, Edit, edited, undo
 from .latex import CITES
-from .manuscript import Manuscript, read_manuscript
+from .manuscript import Manuscript, citations_in
 from .markdown import front_matter, masked
 from .placing import appended, citation_place, line_end
 from .prose import Citation, Sentence, Slot, Span, TextFile, open_text
@@ -28,7 +28,7 @@ from .prose import Citation, Sentence, Slot, Span, TextFile, open_text
 if TYPE_CHECKING:
     from citerec.writing.library import Bibliography, LibraryEntry
 
-__all__ = ["Change", "Edit", "recover", "undo"]  # of `citerec.writing.changes`
+__all__ = ["Change", "Edit", "undo"]  # of `citerec.writing.changes`
 
 # %% ../../nbs/78_insertion.ipynb #c005
 _USUAL = frozenset("""cite citep Citep parencite Parencite autocite Autocite footcite smartcite supercite shortcite
@@ -223,7 +223,7 @@ def _new_entry(known: _Known, paper: Paper, taken: Iterable[str]) -> tuple[str, 
     other = next((e for e in known.others if _is_of(e, paper) and e.entry.fields), None)
     if not other: return (key := citation_key(paper, list(taken))), bibtex_entry(paper, key)
     key = citation_key(paper.model_copy(update={"bibkey": other.key}), list(taken))
-    return key, bibtex_of(other.entry, key)
+    return key, bibtex_of(other.entry, key, own=True)  # the user's own text
 
 # %% ../../nbs/78_insertion.ipynb #c024
 def _file_for(manuscript: Manuscript, known: _Known) -> Path:
@@ -282,9 +282,11 @@ def _bib_edit(file: TextFile, entries: Sequence[str]) -> Edit:
 def _label(paper: Paper, like: str) -> str:
     "The label of a new entry, in the style of another one."
     names = [name.split()[-1] for name in paper.authors if name.split()] or ["Anonymous"]
-    if not re.search(r"\(\w*\d{4}|\(n\.?d", like): return f"[{names[0][:3]}{str(paper.year or '')[-2:]}]"
+    short = to_latex("".join(filter(str.isalnum, names[0]))[:3])
+    if not re.search(r"\(\w*\d{4}|\(n\.?d", like): return f"[{short}{str(paper.year or '')[-2:]}]"
     some = names[0] if len(names) == 1 else " and ".join(names) if len(names) == 2 else f"{names[0]} et~al."
-    return f"[{to_latex(some).replace('et~al.', 'et~al.')}({paper.year or 'n.d.'})]"
+    some = re.sub(r"[\[\]]", "", to_latex(some)).replace(r"et\textasciitilde{}al.", "et~al.")
+    return f"[{some}({paper.year or 'n.d.'})]"
 
 def _item(paper: Paper, key: str, like: str) -> str:
     "An entry of a `thebibliography` in the style of another one."
@@ -342,7 +344,7 @@ def _confirm(manuscript: Manuscript, replaced: Sequence[Replaced]) -> None:
         file, moved = manuscript.files[number], 0
         edits = [Edit(Path(), a, b, new) for n, a, b, new in sorted(replaced) if n == number]
         text = edited(file.text, edits)
-        spans = [(c.span.start, c.span.end) for c in read_manuscript(text, file.format).citations]
+        spans = [(c.span.start, c.span.end) for c in citations_in(text, file.format)]
         for edit in edits:
             start, end = edit.start + moved, edit.start + moved + len(edit.new)
             moved += len(edit.new) - (edit.end - edit.start)

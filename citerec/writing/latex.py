@@ -921,7 +921,7 @@ def _locate(folder: Path | None, name: str, beside: Path | None) -> Path | None:
     "The file that a name in the draft refers to; None if it is outside the draft's folder."
     if folder is None: return None
     root = folder.resolve()
-    places = [root, *([beside.resolve().parent] if beside else [])]
+    places = [root, *([beside.parent.resolve()] if beside else [])]
     endings = ("", ".tex") if name.lower().endswith((".tex", ".ltx", ".bbl", ".txt")) else (".tex", "")
     return located(root, (place / f"{name}{ending}" for place in places for ending in endings))
 

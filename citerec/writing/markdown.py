@@ -581,7 +581,7 @@ def _follow(r: MarkdownReader, name: str, said: str, at: int) -> None:
 def _locate(folder: Path | None, name: str, beside: Path | None) -> Path | None:
     "The file that a name in a draft refers to; None if it is outside the draft's folder."
     if folder is None: return None
-    places = (*([beside.resolve().parent] if beside else []), folder.resolve())
+    places = (*([beside.parent.resolve()] if beside else []), folder.resolve())
     return located(folder, (place / part for place in places for part in dict.fromkeys((name, name.lstrip("/")))))
 
 # %% ../../nbs/70_markdown.ipynb #m027n

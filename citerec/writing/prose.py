@@ -179,6 +179,7 @@ class OwnEntry:
 NoteKind = Literal["unread",  # a part that could not be read
                    "open head",  # YAML that is not closed
                    "chapter",  # the file is a part of another one
+           "interrupted",  # a change of the draft was not finished
                    # of a bibliography: there is no such file, it lies outside the draft's folder, it is no .bib or .ris
                    "missing bibliography", "outside bibliography", "odd bibliography"]
 
