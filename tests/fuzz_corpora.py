@@ -707,7 +707,6 @@ def prepared(home: Path) -> dict[bool, tuple[Path, dict]]:
     import torch
 
     import citerec.data.embedding as embedding
-
     from citerec.data.models import find_model
 
     torch.set_num_threads(1)
