@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Checksums', 'MOST_JSON', 'REPAIR', 'T', 'remove', 'clear_parts', 'write_atomically', 'whole_folder', 'sha256_of',
-           'checksums', 'altered', 'plain_file', 'read_plain_file', 'read_json', 'strange_entries', 'reading',
-           'need_space', 'made_once', 'shipped']
+           'checksums', 'altered', 'plain_file', 'read_plain_file', 'read_json', 'strange_entries', 'real_folder',
+           'reading', 'need_space', 'made_once', 'shipped']
 
 # %% ../nbs/01a_files.ipynb #c003
 import contextlib
@@ -214,6 +214,16 @@ def strange_entries(path: Path,  # a file or a folder
         elif not S_ISREG(mode): found[name] = "is a link, or no plain file"
     look(path, ".")
     return found
+
+# %% ../nbs/01a_files.ipynb #f006
+def real_folder(folder: Path,  # made where it is missing
+                *names: str,  # of folders, each in the one before
+                ) -> Path:  # the last of them
+    "A folder in which files can be written. Raises `CorpusError` where it, or a folder named on the way, is a link."
+    for path in (folder, *(folder.joinpath(*names[: i + 1]) for i in range(len(names)))):
+        if path.is_symlink(): raise CorpusError(f"{path} is a link.", "Remove it: files would be written elsewhere.")
+        path.mkdir(parents=True, exist_ok=True)
+    return path
 
 # %% ../nbs/01a_files.ipynb #c015
 REPAIR = "Run `citerec check --repair` on the corpus, or the same `citerec build` again."

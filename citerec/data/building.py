@@ -37,10 +37,21 @@ from .qdrant import EmbeddedIndex
 from .store import SCHEMA_VERSION, Store, is_database, is_sound
 from .vectors import PaperColumns
 from ..errors import CorpusError, InputError
-from ..files import Checksums, altered, checksums, clear_parts, read_json, reading, remove, write_atomically
+from citerec.files import (
+    Checksums,
+    altered,
+    checksums,
+    clear_parts,
+    read_json,
+    reading,
+    remove,
+    strange_entries,
+    write_atomically,
+)
 from ..schema import CitationEdge
 from ..sources.records import of_kind
 from ..sources.source import Source
+from ..trust import is_trusted
 from ..workers import are_here, each_part
 
 # %% ../../nbs/40_building.ipynb #c005
@@ -222,11 +233,13 @@ def clear(folder: Path,  # of a corpus that is to be made again, or is no longer
 
 # %% ../../nbs/40_building.ipynb #a030
 def _kept_in(store: Store) -> Checksums:
-    "The checksums of the parts that are complete, as a build keeps them in its database."
+    "The checksums of the parts that are complete, as a build keeps them; of the vector index if this user made it."
     kept: Checksums = {}
     with reading(f"{store.path}"):
         for part in PARTS:
-            sums = json.loads(store.get_meta(f"checksums {part}") or "{}")
+            text = store.get_meta(f"checksums {part}") or "{}"
+            if part == "qdrant" and not is_trusted(store.path.parent / part, text.encode()): continue
+            sums = json.loads(text)
             kept |= {name: tuple(one) for name, one in sums.items()}
     return kept
 
@@ -267,9 +280,13 @@ def _manifest_of(source: Source, store: Store, embedder: Embedder, fingerprint: 
 def build_files(source: Source, folder: Path, embedder: Embedder, progress: bool) -> dict[str, Any]:
     "All steps of a build but the last, which writes the manifest that is returned; the caller holds the folder's lock."
     fingerprint, path = f"{source.fingerprint()} {embedder.name} {embedder.sha256}", folder / "corpus.db"
+    for name in FILES:
+        if strange_entries(folder / name): remove(folder / name)  # a link, which somebody else has put there
     _discard_other(path, fingerprint)
     with _noticing_removal(path), Store(path, write=True) as store:
-        def done(part: str, sums: Checksums) -> None: store.set_meta(f"checksums {part}", json.dumps(sums))
+        def done(part: str, sums: Checksums) -> None:
+            store.set_meta(f"checksums {part}", text := json.dumps(sums))
+            if part == "qdrant": made_here(folder / part, text.encode())
         store.set_meta("fingerprint", fingerprint)
         _take_papers(store, source, embedder.name, progress)
         _take_citations(store, source, progress)
@@ -286,12 +303,15 @@ def seal(manifest: Mapping[str, Any]) -> str:
     "The checksum of a manifest, which is stored in the manifest itself."
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
-def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+def write_manifest(folder: Path,  # of a corpus
+                   manifest: dict[str, Any],
+                   own: bool = True,  # whether all of the corpus was made by this user, or is trusted
+                   ) -> None:
     "Write the manifest with its seal: from now on the corpus is complete."
     plain = json.loads(json.dumps(manifest))  # as it is read again
     content = json.dumps(plain | {"seal": seal(plain)}, indent=1).encode()
     write_atomically(folder / "manifest.json", lambda f: f.write(content))
-    made_here(folder / "manifest.json")
+    if own: made_here(folder / "manifest.json")
 
 # %% ../../nbs/40_building.ipynb #m002
 def _is_manifest(loaded: Any) -> bool:
@@ -460,7 +480,8 @@ def make_room(source: Source,  # what is to be built
 # %% ../../nbs/40_building.ipynb #u004b
 def clear_update(files: Path,  # `update-1` or another one
                  ) -> None:
-    "Remove an update that no process reads any more, with its answers of services."
+    "Remove an update that no process reads any more, with its answers of services; a link is left as it is."
+    if files.is_symlink(): return
     clear(files)
     if _holds_pages(files): remove(files / PAGES)
     with contextlib.suppress(OSError): files.rmdir()  # fails if the folder has other files

@@ -7,6 +7,7 @@ __all__ = ['SOURCES', 'CHOICES', 'Chosen', 'SourceMaker', 'listed', 'year_range'
            'update', 'CorpusAtHand', 'corpora_at_hand']
 
 # %% ../../nbs/42_catalogue.ipynb #c003
+import json
 import os
 import re
 import sys
@@ -15,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from textwrap import shorten
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -320,6 +322,8 @@ def _build_named(folder: Path, recipe: Chosen, settings: "Settings | None", prog
                               f"Run `citerec update {folder}` to add what is new.") from None
 
 # %% ../../nbs/42_catalogue.ipynb #c019
+_SHOWN = 300  # most characters of a recipe in a message
+
 def update(folder: str | Path,  # a corpus that `build` made of sources by name
            settings: "Settings | None" = None,  # None: from the environment
            progress: bool = True,  # show progress bars
@@ -331,10 +335,15 @@ def update(folder: str | Path,  # a corpus that `build` made of sources by name
     from citerec.settings import load_settings
     settings = settings or load_settings()
     with Corpus.open(folder) as corpus:
-        kept, all_types = corpus.manifest.get("recipe"), _has_all_types(corpus.manifest)
+        kept, all_types, own = corpus.manifest.get("recipe"), _has_all_types(corpus.manifest), corpus.made_here
     if not isinstance(kept, dict):
         raise CorpusError(f"The corpus in {folder} does not say how it was made.",
                           "Build it again by `citerec.build` or `citerec build`.")
+    if not own:
+        chosen = {name: value for name, value in kept.items() if value is not None}
+        raise CorpusError(f"The corpus in {folder} was made elsewhere, and an update reads and asks what its maker "
+                          f"chose: {shorten(json.dumps(chosen), _SHOWN)}.",
+                          f"If you want that, run `citerec trust {folder}` first.")
     recipe = {name: kept.get(name) for name in ("source", *CHOICES)} | ({"types": "all"} if all_types else {})
     source = source_of(recipe, next_update(folder) / PAGES, progress, settings.engine)
     return Corpus.update(source, folder, settings, progress)

@@ -687,9 +687,11 @@ class _Stored(Source):
 # %% ../../nbs/41_corpus.ipynb #u004
 def next_update(folder: str | Path,  # a complete corpus
                 ) -> Path:  # a folder in it, which may hold an update that was killed
-    "The folder for the next update of a corpus."
+    "The folder for the next update of a corpus. Raises `CorpusError` if it is a link."
     with Corpus.open(folder) as corpus: now = corpus.manifest.get("files", "update-0")
-    return Path(folder) / f"update-{int(now.removeprefix('update-')) + 1}"
+    files = Path(folder) / f"update-{int(now.removeprefix('update-')) + 1}"
+    if files.is_symlink(): raise CorpusError(f"{files} is a link.", "Remove it.")
+    return files
 
 # %% ../../nbs/41_corpus.ipynb #u006
 def _update_in(folder: Path, source: Source, settings: Settings, progress: bool) -> None:
@@ -703,11 +705,11 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
         check_contexts(source)
         joined = MergedSource(_Stored(old, source.retracted()), source, apart=True)
         joined.check()
-        if files.is_symlink(): raise CorpusError(f"{files} is a link.", "Remove it.")
         files.mkdir(exist_ok=True)
         manifest = build_files(joined, files, embedder, progress)
         changed = changed_papers(old.store.path, files / old.store.path.name)
-        history = taken_over(old.manifest, source.describe(), manifest["fetched"], changed)
+        known = {name: value for name, value in old.manifest.items() if old.made_here or name != "recipe"}
+        history = taken_over(known, source.describe(), manifest["fetched"], changed)
         write_manifest(folder, manifest | history | {"files": files.name})
         clear_replaced(folder, files)
 
@@ -762,7 +764,6 @@ def _repair(corpus: Corpus, progress: bool, deep: bool, ready: Path | None = Non
     faults = _faults(corpus, deep)
     if "corpus.db" in faults: raise CorpusError(f"{corpus.store.path} {faults['corpus.db']}.", REBUILD)
     units = {unit_of(name) for name in faults}
-    if units - {RANKER} and not corpus.made_here: units.add("qdrant")  # from now on this user has made all of it
     kept = dict(corpus.checksums) or _sums_of_old(corpus, units)
     for unit in sorted(units): remove((corpus.folder if unit == RANKER else corpus.files) / unit)
     if "report.txt" in units: kept.pop("report.txt", None)
@@ -770,7 +771,7 @@ def _repair(corpus: Corpus, progress: bool, deep: bool, ready: Path | None = Non
         wanted = ready is not None and any(unit.startswith("vectors") for unit in units)
         vectors = ready_vectors(ready, corpus.store, corpus.embedder) if ready is not None and wanted else None
         sums = make_parts(corpus.store, corpus.files, corpus.embedder, progress, vectors, kept)
-        write_manifest(corpus.folder, corpus.manifest | {"checksums": sums})
+        write_manifest(corpus.folder, corpus.manifest | {"checksums": sums}, own=corpus.made_here)
     return [f"{name} {fault}: {_REPAIRED.get(name, 'made again')}." for name, fault in faults.items()]
 
 # %% ../../nbs/41_corpus.ipynb #r006

@@ -19,7 +19,7 @@ from .corpus import Corpus
 from .embedding import Embedder, read_vectors, write_vectors
 from .vectors import ExactIndex
 from ..errors import CorpusError, InputError
-from ..files import made_once, read_json, strange_entries, write_atomically
+from ..files import made_once, read_json, real_folder, strange_entries, write_atomically
 from ..schema import SearchFilter
 
 # %% ../../nbs/41a_embeddings.ipynb #c005
@@ -50,10 +50,10 @@ def embed_corpus(corpus: Corpus,
     def vectors_of(start: int, stop: int) -> np.ndarray:
         return working.embed(corpus.store.texts(start, stop, embedder.card.separator))
     try:
+        place = real_folder(_place(corpus), made.folder)
         with embedding_on(corpus.settings.engine, embedder) as working:
-            write_vectors(_place(corpus) / made.folder, corpus.ids, vectors_of, progress)
-        write_atomically(_place(corpus) / made.folder / "about.json",
-                         lambda f: f.write(json.dumps(asdict(made), indent=1).encode()))
+            write_vectors(place, corpus.ids, vectors_of, progress)
+        write_atomically(place / "about.json", lambda f: f.write(json.dumps(asdict(made), indent=1).encode()))
     except OSError as e:
         raise InputError(f"An embedding cannot be kept in {corpus.folder} ({e.strerror}).",
                          "Take a corpus of your own.") from None

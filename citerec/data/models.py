@@ -119,9 +119,10 @@ def brought_by(folder: Path,  # of a corpus
     return [path for path in found if path.is_file() and not path.is_symlink()]
 
 def made_here(path: Path,  # a file that this user's citerec has just written
+              content: bytes | None = None,  # what is trusted in its place, such as checksums of a folder
               ) -> None:
     "Let a file act from now on; where the user's data cannot be written, it needs `citerec trust`."
-    with suppress(InputError, OSError): trust(path)
+    with suppress(InputError, OSError): trust(path, content=content)
 
 def may_act(corpus: Any,  # with a folder and notes
             path: Path,  # a file that the corpus brings

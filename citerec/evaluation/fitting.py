@@ -34,7 +34,7 @@ from ..data.votes import Votes
 from ..errors import InputError
 from .benchmark import filter_of
 from .systems import Gathering, encoder_saw
-from ..files import write_atomically
+from ..files import real_folder, write_atomically
 from ..identity import document_print, document_prints
 from citerec.ranking.ranker import (
     RANKER,
@@ -577,7 +577,7 @@ def save_ranker(folder: Path,
     kept = RankerFile(names=tuple(NAMES), sha256=hashlib.sha256(text).hexdigest(), calibration=calibration,
                       fitted_on=document_prints(fitted_on))
     name = trees_name(kept.sha256)
-    folder.mkdir(parents=True, exist_ok=True)
+    real_folder(folder)
     try:
         with FileLock(folder / ".lock", timeout=_WAIT):
             write_atomically(folder / name, lambda f: f.write(text))

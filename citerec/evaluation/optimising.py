@@ -135,8 +135,7 @@ class OptRun(Record):
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     "Hold what a corpus has learned, so that no two runs write versions with one number."
-    path = learned_folder(folder) / ".lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = learned_folder(folder, write=True) / ".lock"
     lock = FileLock(path, timeout=0)
     try: lock.acquire()
     except Timeout:
@@ -151,7 +150,7 @@ def keep_run(folder: Path,  # of a corpus
              run: OptRun,
              ) -> None:
     "Write how far a run is."
-    path = learned_folder(folder) / f"run-{run.run}.json"
+    path = learned_folder(folder, write=True) / f"run-{run.run}.json"
     write_atomically(path, partial(_write_json, run))
     made_here(path)
 

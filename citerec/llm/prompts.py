@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from ..data.models import made_here, may_act
 from ..errors import ModelError, explain
-from ..files import read_plain_file, write_atomically
+from ..files import read_plain_file, real_folder, write_atomically
 from ..schema import Record
 
 if TYPE_CHECKING: from citerec.data.corpus import Corpus
@@ -205,9 +205,10 @@ class Program(Record):
 _MOST_PROGRAM = 4_000_000  # most bytes of a program; demonstrations with abstracts have some 30,000
 
 def learned_folder(folder: Path,  # of a corpus
+                   write: bool = False,  # make it where it is missing
                    ) -> Path:  # it may not be there
-    "The folder with the learned prompts of a corpus."
-    return folder / "prompts" / "learned"
+    "The folder with the learned prompts of a corpus. To write, raises `CorpusError` where it or `prompts` is a link."
+    return real_folder(folder, "prompts", "learned") if write else folder / "prompts" / "learned"
 
 def _file_of(number: int) -> str: return f"{number:04}.json"
 
@@ -243,8 +244,8 @@ def _write_text(text: str, file: Any) -> None: file.write(text.encode())
 def keep_program(folder: Path,  # of a corpus
                  program: Program,
                  ) -> Path:
-    "Write a version of the prompts."
-    path = learned_folder(folder) / _file_of(program.number)
+    "Write a version of the prompts; raises `CorpusError` where their folder is a link."
+    path = learned_folder(folder, write=True) / _file_of(program.number)
     write_atomically(path, partial(_write_text, json.dumps(program.model_dump(mode="json"), indent=1)))
     made_here(path)
     return path

@@ -20,7 +20,7 @@ from ..data.embedding import Embedder
 from ..data.encoder import BertEncoder
 from ..data.models import made_here, may_act
 from ..errors import ModelError, explain
-from ..files import read_plain_file, shipped, write_atomically
+from ..files import read_plain_file, real_folder, shipped, write_atomically
 from ..identity import Print, Sha256, document_prints
 from ..schema import Record
 
@@ -57,7 +57,7 @@ def save_tuned(folder: Path,
     content = save({name: w.detach().to("cpu", torch.float16).contiguous() for name, w in sorted(weights.items())})
     card = TunedCard(model=model, layers=tuple(layers), sha256=hashlib.sha256(content).hexdigest(),
                      fitted_on=document_prints(fitted_on))
-    folder.mkdir(parents=True, exist_ok=True)
+    real_folder(folder)
     (folder / CARD).unlink(missing_ok=True)
     write_atomically(folder / WEIGHTS, lambda f: f.write(content))
     write_atomically(folder / CARD, lambda f: f.write(card.model_dump_json().encode()))

@@ -32,7 +32,7 @@ from filelock import FileLock
 
 from .. import __version__
 from ..errors import InputError, ServiceError
-from ..files import write_atomically
+from ..files import real_folder, write_atomically
 from ..settings import is_local
 
 # %% ../../nbs/13_services.ipynb #c005
@@ -68,7 +68,8 @@ def _page_path(folder: Path, request: _Request) -> Path:
     return folder / digest[:2] / f"{digest[:40]}.gz"
 
 def _keep(path: Path, page: Page) -> None:
-    "Write a page to its file."
+    "Write a page to its file; raises `CorpusError` where its folder is a link."
+    real_folder(path.parent.parent, path.parent.name)
     head = json.dumps({"url": page.url, "status": page.status, "fetched": page.fetched}).encode()
     write_atomically(path, lambda f: f.write(gzip.compress(head + b"\n" + page.body, compresslevel=3, mtime=0)))
 
@@ -100,7 +101,7 @@ class _Pages:
         if not self.folder: return fetch(request)
         path = _page_path(self.folder, request)
         if kept := _reread(path, request): return kept
-        self.folder.mkdir(parents=True, exist_ok=True)
+        real_folder(self.folder)
         with self._lock, FileLock(self.folder / ".lock"):
             if kept := _reread(path, request): return kept  # another process was quicker
             answer = fetch(request)

@@ -26,7 +26,7 @@ import orjson
 from tqdm.auto import tqdm
 
 from ..errors import InputError
-from ..files import whole_folder
+from ..files import real_folder, whole_folder
 from ..schema import Paper
 from .openalex import TOPICS, TYPES, _check_types, _check_years, _redirected, _work_id, to_paper
 from .records import clean_year, dig, dig_list, whole_number
@@ -173,6 +173,7 @@ def _read_works(files: Any, part: Part, selection: SnapshotSelection, step: Path
                 ) -> None:
     "Read a file of works, and keep what fits."
     reading, digest = _Reading(part.name), hashlib.sha256()
+    real_folder(step.parent.parent, step.parent.name)
     with whole_folder(step) as new:
         with (new / "papers.jsonl.gz").open("wb") as file, \
              gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed_papers:
@@ -206,6 +207,7 @@ def _read_merges(files: Any, part: Part, step: Path) -> None:
     for before, now in _merge_rows(lines_of(files, part), part.name, faults):
         old.append(before)
         new.append(0 if now in _DELETED else now)
+    real_folder(step.parent.parent, step.parent.name)
     with whole_folder(step) as folder:
         np.savez(folder / "merges.npz", old=np.array(old), new=np.array(new))
         (folder / "about.json").write_bytes(orjson.dumps({"faults": faults[:_SHOWN], "counts": {}}))
