@@ -165,7 +165,7 @@ def _per_cent(share: float | None) -> str:
     "A probability for people, rounded down, so that it does not seem to reach a limit that it misses."
     return f"{math.floor(100 * (share or 0))} %"
 
-_STRONG, _STRONG_GAP = .8, .8  # least confidence of what is called strong: at an open slot, and elsewhere
+_STRONG = .8  # least confidence of what is called strong
 
 @dataclass(frozen=True)
 class Filled:
@@ -183,9 +183,8 @@ class Filled:
 
     @property
     def strength(self) -> str:
-        "strong: of what was as sure in drafts of others, the authors cite at least 8 of 10; else \"\"."
-        least = _STRONG if isinstance(self.place, Slot) else _STRONG_GAP
-        return "strong" if self.is_sure(least) else ""
+        "\"strong\" at an open slot where authors cite at least 8 of 10 papers that are as sure; else \"\"."
+        return "strong" if isinstance(self.place, Slot) and self.is_sure(_STRONG) else ""
 
     @property
     def sureness(self) -> str:
