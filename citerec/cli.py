@@ -850,7 +850,10 @@ def _trust(args: argparse.Namespace) -> int:
     shown = (_shown_lines(contents[0] or b"") or ["It sets nothing of citerec."] if files[0].name == DOT_ENV
              else [f"{file}  {len(content or b''):,} bytes" for file, content in zip(files, contents, strict=True)])
     print(*map(one_line, shown), sep="\n")
-    if sys.stdin.isatty() and input("Trust it? [y/N] ").strip().lower() not in ("y", "yes"): return 1
+    if sys.stdin.isatty():
+        try: agreed = input("Trust it? [y/N] ").strip().lower() in ("y", "yes")
+        except EOFError: agreed = False
+        if not agreed: return 1
     for file, content in zip(files, contents, strict=True): trust(file, content=content)
     print(one_line(f"{path} is trusted until it changes; `citerec trust --forget` takes it back"))
     return 0

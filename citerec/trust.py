@@ -10,6 +10,7 @@ import hashlib
 import os
 from pathlib import Path
 from stat import S_ISREG
+from typing import Any
 
 from platformdirs import user_data_path
 
@@ -99,7 +100,10 @@ def trust(path: str | Path,  # a file or a folder
     "Let what lies at a path act from now on. Raises `InputError` if there is nothing, or if it is a link."
     mark = mark_of(path, content)
     if not mark: raise InputError(f"There is no {path}.", "Name a file or a folder that exists.")
-    write_atomically(own_folder(_TRUSTED, home) / mark, lambda f: f.write(_place(path)))
+    def write(file: Any) -> None:
+        if hasattr(os, "fchmod"): os.fchmod(file.fileno(), OWNER_ONLY & 0o666)
+        file.write(_place(path))
+    write_atomically(own_folder(_TRUSTED, home) / mark, write)
 
 def is_trusted(path: str | Path,  # a file or a folder
                content: bytes | None = None,  # of the file, if it was read already

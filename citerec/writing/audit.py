@@ -256,7 +256,9 @@ def _bad_year(text: str, today: date) -> str:
     "What is wrong with a year; \"\" where nothing is."
     if not text or _YEAR_WORDS.search(text): return ""
     year = clean_year(text)
-    if not year and _EDTF.fullmatch(text): return ""
+    if not year and _EDTF.fullmatch(text):
+        later = [n for n in map(int, re.findall(r"(?<![\dYy-])\d{4}(?![\dXu])", text)) if n > today.year + _LATER]
+        return f"the year {later[0]} is yet to come" if later else ""
     if year: return "" if year <= today.year + _LATER else f"the year {year} is yet to come"
     if not re.search(r"\d", text) or re.search(r"\d\s*(?:bc|ad|ce)\b", text, re.IGNORECASE): return ""
     return f"“{text}” is no year"
