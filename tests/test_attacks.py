@@ -148,13 +148,12 @@ os._exit(0)
 ])
 def test_a_service_that_drips_is_given_up(reply):
     """The time limit that a user sets holds for a model on this machine, however it stalls."""
-    from citerec.asking.answers import _seconds
     from citerec.llm.client import LLM, Prompt
     from citerec.settings import load_settings
 
     with ChatServer(lambda body: reply) as service:
         llm = LLM(load_settings("compatible", llm_base_url=service.url, llm_model="m", llm_timeout=1, llm_cache="off"))
-        assert _seconds(llm) == llm.seconds < 1
+        assert llm.seconds < 1
         (answer,) = llm.ask([Prompt("answer", "Say a word.", "")])
     assert "no answer within 0.75 s" in str(answer.error) and "CITEREC_LLM_TIMEOUT" in str(answer.error)
     assert answer.call.seconds < 10
