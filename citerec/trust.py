@@ -8,6 +8,7 @@ __all__ = ['OWNER_ONLY', 'user_folder', 'own_folder', 'read_plain', 'mark_of', '
 # %% ../nbs/01b_trust.ipynb #t003
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
@@ -120,6 +121,10 @@ def distrust(path: str | Path,  # a file or a folder; it may be gone
     "Take back all trust in what lies, or lay, at a path and below it."
     kept, place = user_folder(home) / _TRUSTED, _place(path).removesuffix(b"\n")
     starts = (place + b"\n", place + os.fsencode(os.sep))
-    marks = [mark for mark in kept.glob("*") if mark.read_bytes().startswith(starts)] if kept.is_dir() else []
-    for mark in marks: mark.unlink()
-    return bool(marks)
+    removed = False
+    for mark in kept.glob("[0-9a-f]*"):  # another process may be writing here, or taking trust back as well
+        with suppress(FileNotFoundError):
+            if not mark.read_bytes().startswith(starts): continue
+            mark.unlink()
+            removed = True
+    return removed
