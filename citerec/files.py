@@ -186,7 +186,10 @@ def read_plain_file(path: Path,
                     ) -> bytes:
     "The bytes of a regular file. Raises what `plain_file` raises."
     plain_file(path, most)
-    with path.open("rb") as f: content = f.read(most + 1)
+    flags = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))  # the last is for Windows
+    with open(os.open(path, os.O_RDONLY | flags), "rb") as f:  # another file may have come there since
+        if not S_ISREG(os.fstat(f.fileno()).st_mode): raise ValueError("it is a link, or no plain file")
+        content = f.read(most + 1)
     if len(content) > most: raise ValueError(f"it has more than {most:,} bytes")
     return content
 

@@ -16,7 +16,7 @@ from typing import Any
 from platformdirs import user_data_path
 
 from .errors import InputError
-from .files import write_atomically
+from .files import read_plain_file, write_atomically
 
 # %% ../nbs/01b_trust.ipynb #t005
 OWNER_ONLY = 0o700  # mode of folders that hold a user's records
@@ -46,19 +46,15 @@ def read_plain(path: str | Path,  # a file
                most: int,  # bytes that it may have
                ) -> bytes | None:  # None if there is nothing, or a folder
     "The bytes of a plain file. Raises `InputError` for links, devices, pipes, large files, and unreadable ones."
-    path, flags = Path(path), ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # the last one is for Windows
+    path = Path(path)
     if path.is_dir(): return None
-    try:
-        with open(os.open(path, sum((getattr(os, name, 0) for name in flags), os.O_RDONLY)), "rb") as f:
-            content = f.read(most + 1) if S_ISREG(os.fstat(f.fileno()).st_mode) and not path.is_symlink() else None
+    try: return read_plain_file(path, most)
     except (FileNotFoundError, NotADirectoryError): return None
     except PermissionError as e:
         raise InputError(f"{path} cannot be read ({e.strerror}).", "Give yourself the right to read it.") from None
-    except OSError: content = None  # a link or a socket
-    if content is None or len(content) > most:
+    except (OSError, ValueError):
         raise InputError(f"{path} is not read: it is a link, no plain file, or larger than {most:,} bytes.",
-                         "Replace it by a plain file.")
-    return content
+                         "Replace it by a plain file.") from None
 
 # %% ../nbs/01b_trust.ipynb #t008
 _LARGEST = 1 << 30  # bytes of a file that can be trusted
