@@ -18,7 +18,7 @@ WORKERS = min(4, CORES)  # each loads torch: 1 GB
 KEYS = ("OPENAI_API_KEY", "CITEREC_OPENAI_API_KEY", "CITEREC_LLM_API_KEY")  # left out: no test spends money
 ENV = {name: value for name, value in os.environ.items() if name not in KEYS}
 ENV |= {"XDG_DATA_HOME": tempfile.mkdtemp(prefix="citerec-data-")}  # no test writes to the user's own data
-ENV |= {"OMP_NUM_THREADS": str(max(1, CORES // WORKERS)), "PYTHONUNBUFFERED": "1"}
+ENV |= {"OMP_NUM_THREADS": str(max(1, CORES // WORKERS)), "PYTHONUNBUFFERED": "1", "RUST_BACKTRACE": "0"}
 
 
 def stream(*command: str | Path) -> tuple[int, list[str]]:
@@ -68,11 +68,14 @@ def main() -> int:
     nbdev_test = Path(sys.executable).with_name("nbdev_test")
     code, lines = stream(nbdev_test, "--do_print", "--timing", "--n_workers", str(WORKERS))
     total = settle("nbdev_test", code, count_notebooks(lines))
+    names = {line.split("/")[-1] for line in lines if line.startswith("\t")}
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         spread = ("-n", str(WORKERS), "--dist", "loadgroup")
         code, _ = stream(sys.executable, "-m", "pytest", "tests", "-ra", *spread, f"--junitxml={report}")
         total += settle("tests/", code, count_junit(report))
+    for name in sorted(names):  # its traceback stands far above
+        print(f"FAILED {name}")
     skipped = f", {total['skipped']} skipped" if total["skipped"] else ""
     print(f"{total['passed']} passed, {total['failed']} failed{skipped}", flush=True)
     return 1 if total["failed"] else 0
