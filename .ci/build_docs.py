@@ -181,6 +181,8 @@ def main(folder: Path, builder: str) -> None:
     improve_search(site)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.move(site, folder)
+    if any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):  # the app as it is, not as it was
+        subprocess.run([sys.executable, ROOT / ".ci" / "app_picture.py", folder / "images" / "app.png"], check=True)
     chapters = [page for page in folder.glob("*.html") if not page.name.startswith(("reference_", "modules_"))]
     print(f"{len([*folder.rglob('*.html')])} pages in {folder}")
     if len(chapters) != len(notebooks := nbglob(config.nbs_path)):

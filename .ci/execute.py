@@ -3,7 +3,8 @@
     python .ci/execute.py [nbs/45_signals.ipynb ...]      without names: all of them
     python .ci/execute.py nbs/88_results.ipynb --only c001 c003 c004      these cells alone, slow ones too
 
-What varies from run to run is written in one form: temporary folders, ports, ids of runs, addresses of objects. Cells
+What varies from run to run is written in one form: temporary folders, ports, ids of runs, addresses of objects, and
+"…" for a time, because a page must not show a figure that nobody measured. Cells
 marked `slow` or `eval: false` are not run and keep the output they have. A notebook that raises is left as it was.
 """
 import json
@@ -22,7 +23,7 @@ VARIES = [  # what differs between two runs -> what stands for it
     (r"/(?:private/)?(?:tmp|var/folders/[\w/]+)/tmp[\w.]+", "/tmp/folder"), (re.escape(str(ROOT)), "citerec"),
     (re.escape(str(Path.home())), "~"),
     (r"127\.0\.0\.1:\d{4,5}", "127.0.0.1:8000"), (r"0x[0-9a-f]{8,}", "0x1"), (r"\b[0-9a-f]{32}\b", "0123456789abcdef"),
-    (r"\b\d+\.\d+ s\b", "0.1 s"), (r"\b\d+(?:\.\d+)? ms\b", "10 ms"), (r"seconds=\d+\.\d+", "seconds=0.1"),
+    (r"\b\d+\.\d+ s\b", "… s"), (r"\b\d+(?:\.\d+)? ms\b", "… ms"), (r"seconds=\d+\.\d+", "seconds=…"),
 ]
 WIDEST = 60_000  # characters of one output; longer ones belong into a shorter repr
 NOT_RUN = re.compile(r"^#\| *(slow|eval: *false)", re.MULTILINE)
