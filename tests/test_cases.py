@@ -373,6 +373,24 @@ CASES = [
         [],
     ),
     ("options", tex(r"\cite*[see][{p. [3]}]{map} and \citep[{\cite{no}}][]{map}"), CHECK, 1, ["“no”"], ["“map”"]),
+    ("negated", tex(r"\unless\iftrue\cite{no}\else\cite{map}\fi \ifodd2 \cite{no}\fi"), CHECK, 0, [NONE], []),
+    ("lengths", tex(r"\ifdim1pt<2.5pt \cite{map}\else\cite{no}\fi"), CHECK, 0, [NONE], []),
+    (
+        "words behind ??",
+        tex(r"\cite{?? the survey}"),
+        ["check", "a.tex", "--only", "missing,slot"],
+        1,
+        ["[slot]"],
+        ["[missing]"],
+    ),
+    (
+        "preformatted",
+        {"a.md": "A [@map].\n\n<pre>@no x</pre>\n\n---\nbibliography: refs.bib\n---\n", "refs.bib": MAP},
+        ["check", "a.md", "--only", "missing", "--bib", "refs.bib"],
+        0,
+        [NONE],
+        [],
+    ),
     # small ones
     (
         "words to do",

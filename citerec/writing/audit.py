@@ -193,8 +193,17 @@ def syntax_faults(library: Bibliography,
     strings = frozenset[str]().union(*(bib_strings(held.text) for held in (*library.files, *inside)))
     found = [(file.path, 1, file.text, flaws(file.path, file.text, strings)) for file in library.files]
     found += [(part.path, part.line, part.text, bib_flaws(part.text, strings)) for part in inside]
-    return [_flaw_remark(path, first, lines, flaw) for path, first, text, said in found if said
+    other = dict.fromkeys(e.path for e in library.entries if _NOT_UTF_8 in e.note)
+    told = [_flaw_remark(path, first, lines, flaw) for path, first, text, said in found if said
             for lines in [text.split("\n")] for flaw in said]
+    return [*map(_other_encoding, other), *told]
+
+_NOT_UTF_8 = "the file is not UTF-8"  # a note of the reader
+
+def _other_encoding(path: Path) -> Remark:
+    "That biber, which expects UTF-8, reads a file otherwise."
+    return Remark(path, 1, 1, 1, 2, "syntax", "note", f"{path.name} is not UTF-8, as biber expects.",
+                  "Save it as UTF-8, or say its encoding in the draft.")
 
 def _syntax(case: Case) -> Iterator[Remark]: return iter(case.syntax)
 
