@@ -190,7 +190,7 @@ def syntax_faults(library: Bibliography,
                   ) -> list[Remark]:
     "What BibTeX or biber would reject in a bibliography, or read otherwise."
     inside = [part for part in (draft.embedded if draft else ()) if not part.is_yaml]
-    strings = frozenset[str]().union(*(bib_strings(held.text) for held in (*library.files, *inside)))
+    strings = frozenset[str]().union(*map(bib_strings, [*(f.text for f in library.files), *(p.text for p in inside)]))
     found = [(file.path, 1, file.text, flaws(file.path, file.text, strings)) for file in library.files]
     found += [(part.path, part.line, part.text, bib_flaws(part.text, strings)) for part in inside]
     other = dict.fromkeys(e.path for e in library.entries if _NOT_UTF_8 in e.note)
