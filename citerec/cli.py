@@ -595,7 +595,7 @@ def _open_draft(args: argparse.Namespace, file: str) -> Any:
     show_progress(args, f"reading {file} …")
     from citerec.writing.draft import Draft, remember_bibliography
     if args.remember: remember_bibliography(file, args.bib or ())
-    if args.action == "undo": return Draft.open(Path(file), format=args.kind)
+    if args.action == "undo": return Draft.open(Path(file), bibliography=(), format=args.kind)
     from citerec.recommender import load
     rec = load(args.corpus, args.preset, **model_chosen(args))
     return Draft.open(Path(file), rec, args.bib, getattr(args, "also", ()), args.kind, is_watched(args))
@@ -634,7 +634,8 @@ def _find(args: argparse.Namespace) -> int:
     remarks = tuple(remark for report in reports for remark in report if not only or remark.code in only)
     unread = tuple(words for report in reports for words in report.unread)
     title = reports[0].title if len(reports) == 1 else f"{len(reports)} drafts"
-    return _report(args.format, Report(remarks, title, unread))
+    read = tuple(line for report in reports for line in report.read)
+    return _report(args.format, Report(remarks, title, unread, read))
 
 # %% ../nbs/99_cli.ipynb #d06
 def _make_change(args: argparse.Namespace, change: Any, lines: Sequence[str] = (), **more: Any) -> None:

@@ -211,9 +211,9 @@ def _fields(s: _Strict, begun: int) -> None:
             raise _Stop
         s.at += 1
         value, low = s.value(name), name.lower()
-        if low in seen: s.tell(at, f"In {s.called()}, {name} is given twice; only one of them counts.",
-                               "Remove the other.",
-                               "warning")
+        if low in seen:
+            s.tell(at, f"In {s.called()}, {name} is given twice; only one of them counts.", "Remove the other.",
+                   "warning")
         else:
             for words, fix, stops in _odd_field(s.key, low, value):
                 s.tell(at, f"In {s.called()}, {words}.", fix, "error" if stops else "warning")

@@ -20,7 +20,7 @@ from ..sources.formats import acts_in_tex, bib_entries, to_latex
 from ..sources.references import bibtex_entry, bibtex_of, citation_key, formatted
 from .changes import Change, Edit, edited, undo
 from .latex import CITES
-from .manuscript import Manuscript, citations_in
+from .manuscript import NEAR, Manuscript, citations_in
 from .markdown import front_matter, masked
 from .placing import appended, citation_place, line_end
 from .prose import Citation, Sentence, Slot, Span, TextFile, open_text
@@ -198,16 +198,19 @@ class _Known:
 def _is_of(entry: "LibraryEntry", paper: Paper) -> bool:
     "Whether an entry describes a paper."
     if not entry.key: return False
+    if entry.paper is None: return entry.key == paper.bibkey  # it has no title, so only its key tells
     if entry.corpus_id is not None and entry.corpus_id == paper.paper_id: return True
-    return entry.paper is not None and one_paper(facts_of(entry.paper), facts_of(paper))
+    return one_paper(facts_of(entry.paper), facts_of(paper))
 
 # %% ../../nbs/78_insertion.ipynb #c022_b
 def _known(manuscript: Manuscript, library: "Bibliography") -> _Known:
     "The entries and keys of a draft's bibliography."
-    ours = {p.resolve() for p in manuscript.bibliographies} | {f.path.resolve() for f in manuscript.files if f.path}
+    named = () if manuscript.guessed else manuscript.bibliographies
+    ours = {p.resolve() for p in named} | {f.path.resolve() for f in manuscript.files if f.path}
+    ours |= {part.path.resolve() for part in manuscript.embedded}
     sides: dict[bool, list[LibraryEntry]] = {True: [], False: []}
     for e in library.entries: sides[e.path.resolve() in ours].append(e)
-    bibs = (p for p in manuscript.bibliographies if p.is_file())
+    bibs = (p for p in named if p.is_file())
     written = (key for path in bibs for key in _KEYS.findall(open_text(path, "text").text))
     taken = (*manuscript.cited_keys, *manuscript.nocited, *(e.key for e in manuscript.own_entries), *written)
     return _Known(tuple(sides[True]), tuple(sides[False]), frozenset([*taken, *(e.key for e in sides[True])]))
@@ -230,14 +233,43 @@ def _as_it_stands(other: "LibraryEntry") -> str:
         return text[: sign.end()] if same else ""
     return ""
 
+def _other(known: _Known, paper: Paper) -> "LibraryEntry | None":
+    "The entry of a paper in another library."
+    return next((e for e in known.others if _is_of(e, paper) and e.entry.fields), None)
+
+def _copy(other: "LibraryEntry", key: str) -> str:
+    "An entry of another library under a key."
+    text = re.sub(r"(?<=[{(])\s*[^\s,]+", lambda _: key, _as_it_stands(other), count=1)
+    if acts_in_tex(text or " ".join(other.entry.whole.fields.values())): return bibtex_of(other.entry.whole, key)
+    return text or bibtex_of(other.entry.whole, key, own=True)  # the user's own text
+
 def _new_entry(known: _Known, paper: Paper, taken: Iterable[str]) -> tuple[str, str]:
     "The key and the text of a new entry."
-    other = next((e for e in known.others if _is_of(e, paper) and e.entry.fields), None)
+    other = _other(known, paper)
     if not other: return (key := citation_key(paper, list(taken))), bibtex_entry(paper, key)
     key = citation_key(paper.model_copy(update={"bibkey": other.key}), list(taken))
-    text = re.sub(r"(?<=[{(])\s*[^\s,]+", lambda _: key, _as_it_stands(other), count=1)
-    if acts_in_tex(text or " ".join(other.entry.whole.fields.values())): return key, bibtex_of(other.entry.whole, key)
-    return key, text or bibtex_of(other.entry.whole, key, own=True)  # the user's own text
+    return key, _copy(other, key)
+
+# %% ../../nbs/78_insertion.ipynb #c022k
+_KIN = ("entryset", "related", "xref")  # fields that name entries without which this one is printed otherwise
+
+def _kin(known: _Known, papers: Iterable[Paper]) -> tuple[list[str], list[str]]:
+    "The entries that copied ones name, as the members of a set: texts of those to add, notes on those that are there."
+    def by_key(entries: "Sequence[LibraryEntry]") -> "dict[str, LibraryEntry]":
+        return {key: e for e in reversed(entries) for key in (*e.entry.listed("ids"), e.key)}
+    held, theirs = by_key(known.entries), by_key(known.others)
+    copied = [other for paper in papers if (other := _other(known, paper))]
+    done, texts, notes = {other.key for other in copied}, list[str](), list[str]()
+    while copied:
+        e = copied.pop(0)
+        for name in (name for field in _KIN for name in e.entry.listed(field)):
+            if name in held:
+                notes.append(f"{e.key} names {name}, which {held[name].path.name} has: see that it is meant.")
+            elif name in theirs and theirs[name].key not in done:
+                copied.append(theirs[name])
+                done.add(theirs[name].key)
+                texts.append(_copy(theirs[name], theirs[name].key))
+    return texts, notes
 
 # %% ../../nbs/78_insertion.ipynb #c024
 def _file_for(manuscript: Manuscript, known: _Known) -> Path:
@@ -262,13 +294,11 @@ def _file_for(manuscript: Manuscript, known: _Known) -> Path:
         raise InputError(f"{name} names no bibliography.",
                          f"{write}, and make an empty {bib}." if manuscript.format == "latex" else
                          f"{write}, or let one be made: create=True, in the shell --create.")
-    near = ", ".join(p.name for p in manuscript.bibliographies[:_NEAR])
-    more = ", …" * (len(manuscript.bibliographies) > _NEAR)
+    near = ", ".join(p.name for p in manuscript.bibliographies[:NEAR])
+    more = ", …" * (len(manuscript.bibliographies) > NEAR)
     raise InputError(f"{name} names no bibliography, and nothing is written into one that it does not name "
                      f"(near it: {near}{more}).",
                      f"{write}, or name the file: bibliography={bib!r}, in the shell --bib {bib}.")
-
-_NEAR = 5  # bibliographies near a draft that are told
 
 # %% ../../nbs/78_insertion.ipynb #c024_b
 def _encodable(text: str, encoding: str) -> str:
@@ -400,6 +430,14 @@ def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
     at = head.end() if head else 0
     return file, (0, at, at, line)
 
+# %% ../../nbs/78_insertion.ipynb #c032l
+def _lacking(other: "LibraryEntry | None",  # that is copied; None: the entry is made of the paper
+             paper: Paper) -> list[str]:
+    "What a new entry lacks."
+    if other and other.entry.kind == "set": return []
+    lacks = [("title", other is None or other.paper), ("author", paper.authors), ("year", paper.year)]
+    return [name for name, has in lacks if not has]
+
 # %% ../../nbs/78_insertion.ipynb #c033
 def cite_changes(manuscript: Manuscript,
                  library: "Bibliography",  # of the draft; its other entries give keys and fields
@@ -412,11 +450,12 @@ def cite_changes(manuscript: Manuscript,
         raise InputError("This draft is a text in no file.", "Save it, and open it by its path.")
     style, known = style_of(manuscript, command), _known(manuscript, library)
     keys, new = _keys(manuscript, known, cited)
+    kin, named = _kin(known, [paper for _, paper in new.values()])
     replaced, bibs = _edits(manuscript, cited, keys, style), list[TextFile]()
     _confirm(manuscript, replaced)
     edits: list[Edit] = []
-    nowhere = (manuscript.guessed or not manuscript.bibliographies) and all(
-        not note.kind.endswith("bibliography") for note in manuscript.notes)
+    nowhere = (manuscript.guessed or not manuscript.bibliographies) and not any(
+        note.kind in ("missing bibliography", "outside bibliography", "odd bibliography") for note in manuscript.notes)
     if replaced and new:
         if manuscript.own_entries and not manuscript.bibliographies:
             replaced.append(_list_edit(manuscript, [(key, paper) for key, (_, paper) in new.items()]))
@@ -424,14 +463,14 @@ def cite_changes(manuscript: Manuscript,
             file, line = _created(manuscript)
             bibs, replaced = [file], [*replaced, line]
         else: bibs = [open_text(_file_for(manuscript, known), "text")]
-        edits += [_bib_edit(file, [text for text, _ in new.values()]) for file in bibs]
+        edits += [_bib_edit(file, [*(text for text, _ in new.values()), *kin]) for file in bibs]
     for number, start, end, text in replaced:
         edits.append(Edit(manuscript.files[number].path or main, start, end, text))
     touched = {f.path: f for f in (manuscript.files[n] for n in sorted({r[0] for r in replaced}))}
     names = ", ".join(dict.fromkeys(keys.values()))
-    notes = tuple(f"{key} has no {what}: complete the entry." for key, (_, paper) in new.items()
-                  for what, has in (("author", paper.authors), ("year", paper.year)) if not has)
-    return Change(tuple(edits), (*bibs, *touched.values()), f"the citation of {names}", main, keys, notes)
+    notes = tuple(f"{key} has no {lack}: complete the entry." for key, (_, paper) in new.items()
+                  for lack in _lacking(_other(known, paper), paper))
+    return Change(tuple(edits), (*bibs, *touched.values()), f"the citation of {names}", main, keys, (*notes, *named))
 
 # %% ../../nbs/78_insertion.ipynb #c033_b
 def cite_change(manuscript: Manuscript,

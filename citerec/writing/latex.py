@@ -70,7 +70,11 @@ def _learn_raw(text: str,
 # %% ../../nbs/69_latex.ipynb #l012
 _CONDITIONS = frozenset("""if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof
 ifcase ifdefined ifcsname iffontchar iftrue iffalse ifpdf ifxetex ifluatex ifPDFTeX ifXeTeX ifLuaTeX""".split())
-_COMPARED = re.compile(r"\\ifnum\s{0,4}(\d{1,9})\s{0,4}([<=>])\s{0,4}(\d{1,9})(?!\d)|\\if([01])([\s\x0001])")
+_NUMBER = r"\s{0,4}(-?\d{1,9}(?:\.\d{1,5})?)\s{0,4}"
+_COMPARED = re.compile(rf"\\if(?:num|dim){_NUMBER}([a-z]{{2}})?\s{{0,4}}([<=>]){_NUMBER}(?!\d)"
+                       r"(?(2)\2(?![a-z]))"
+                       rf"|\\ifodd{_NUMBER}(?!\d)|\\if([01])([\s\x0001])")
+_UNLESS = re.compile(r"\\unless\s{0,4}\Z")
 _BRANCH = (r"|\\newif[ \t]{0,4}\\if(?P<new>[A-Za-z@]+)"
            r"|\\let[ \t]{0,4}\\if(?P<let>[A-Za-z@]+)[ \t]{0,4}=?[ \t]{0,4}\\if(?P<to>true|false)(?![A-Za-z@])"
            r"|\\(?P<branch>if[A-Za-z@]*|else|fi)(?![A-Za-z@])"
@@ -99,6 +103,7 @@ class _Branches:
         known = word in _CONDITIONS or word[2:] in self.flags
         if word == "iff" or (not known and text.startswith("{", m.end())): return None
         state = self._state(word, text, m.start())
+        if state is not None and _UNLESS.search(text, max(0, m.start() - 12), m.start()): state = not state
         self.open.append((state, self.depth))
         if self.dead >= 0 or state is None: return None
         if state: return m.span()
@@ -109,9 +114,10 @@ class _Branches:
         if word in ("iftrue", "iffalse"): return word == "iftrue"
         if word[2:] in self.flags: return self.flags[word[2:]]
         if not (m := _COMPARED.match(text, at)): return None
-        if m[4]: return m[4] == m[5]
-        a, b = int(m[1]), int(m[3])
-        return a < b if m[2] == "<" else a > b if m[2] == ">" else a == b
+        if m[6]: return m[6] == m[7]
+        if m[5]: return float(m[5]) % 2 == 1
+        a, b = float(m[1]), float(m[4])
+        return a < b if m[3] == "<" else a > b if m[3] == ">" else a == b
 
     def _brace(self, sign: str) -> None:
         self.depth = max(self.depth + (1 if sign == "{" else -1), 0)
@@ -386,7 +392,8 @@ _ONE_KEY = re.compile(r"[^,]+")
 
 _PARAMETER = re.compile(r"#{1,4}\d")
 
-_ASKS = re.compile(r"\W*(?:(?:todo|fixme|tbd|xxx+)\b\W+\S.*|(?:citations?|cite|refs?|references?)[\s_-]+"
+_ASKS = re.compile(r"\s*\?\?+\s+\S.*|\W*(?:(?:todo|fixme|tbd|xxx+)\b\W+\S.*"
+                   r"|(?:citations?|cite|refs?|references?)[\s_-]+"
                    r"(?:needed|missing|required|here|tbd|todo)|(?:find|add|needs?|insert)[\s_-]+(?:\w+[\s_-]+){0,3}"
                    r"(?:cit\w*|ref\w*|papers?|source)(?:\s.*)?)\W*", re.I | re.S)
 

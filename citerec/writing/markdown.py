@@ -74,7 +74,7 @@ def _holds(text: str, at: int, name: str) -> str:
     return "code" if name.lower() in _CODE or _CODES.match(name) or text.startswith("#|", at + 1) else "prose"
 
 # %% ../../nbs/70_markdown.ipynb #m012
-_HIDDEN = re.compile(r"<!--|<(script|style|svg|iframe|video)\b", re.I)
+_HIDDEN = re.compile(r"<!--|<(script|style|pre|textarea|svg|iframe|video)\b", re.I)
 
 def masked(text: str,  # Markdown
            ) -> str:  # as long

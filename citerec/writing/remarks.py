@@ -10,8 +10,8 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
@@ -125,21 +125,76 @@ def _diagnostic(remark: Remark, lines: list[str]) -> dict[str, Any]:
     return found
 
 # %% ../../nbs/67_remarks.ipynb #c020
+def _in_order(remarks: Iterable[Remark],
+             ) -> tuple[Remark, ...]:
+    "Remarks by file, line and column."
+    return tuple(sorted(remarks, key=lambda r: (str(r.path), r.line, r.column)))
+
+def _exit_code(remarks: Iterable[Remark],
+              unread: Sequence[str] = (),  # what was not read
+              ) -> int:
+    "1 if something has to be done, or could not be read, else 0."
+    return int(bool(unread) or any(r.severity != "note" for r in remarks))
+
+def _heading_of(title: str,  # "": none
+                   remarks: Sequence[Remark],
+                   unread: Sequence[str] = (),  # what was not read
+                   ) -> str:
+    "What was checked, and how many remarks there are."
+    counted = _counted(r.severity for r in remarks)
+    if unread and not remarks: counted += " in what was read"
+    return f"{one_line(title)}: {counted}" if title else counted
+
+# %% ../../nbs/67_remarks.ipynb #r67t
 _MANY = 10  # notes of a kind that are listed each, among other remarks
 _SAID = {"unused": "entries are not cited"}  # code -> what many notes of it say
 
+def _told(remarks: Sequence[Remark],  # in their order
+         ) -> tuple[list[Remark], list[str]]:
+    "What a person reads: remarks, errors first; and a line for each kind of which there are many notes."
+    notes = Counter(r.code for r in remarks if r.severity == "note")
+    many = {code: n for code, n in notes.items() if n > _MANY and n < len(remarks)}
+    shown = [r for r in remarks if r.severity != "note" or r.code not in many]
+    said = {r.code: r.message for r in reversed(remarks) if r.code in many}
+    lines = [f"{n:,} {_SAID.get(code, f'notes such as “{one_line(said[code])}”')} (--only {code}) [{code}]"
+             for code, n in many.items()]
+    return sorted(shown, key=lambda r: ("error", "warning", "note").index(r.severity)), lines
+
+# %% ../../nbs/67_remarks.ipynb #c023
+def _markdown_table(remarks: Iterable[Remark]) -> list[str]:
+    "The lines of a table; none without remarks."
+    def cells(*texts: str) -> str: return f"| {' | '.join(texts)} |"
+    def change(r: Remark) -> str: return " " + " → ".join(map(_markdown, r.change)) if r.change else ""
+    rows = [cells(_markdown(_place(r)), r.severity, _markdown(r.code), _markdown(r.said) + change(r)) for r in remarks]
+    return ["", cells("Place", "Severity", "Kind", "What to do"), cells(*["---"] * 4), *rows] if rows else []
+
+def _html_table(remarks: Sequence[Remark]) -> str:
+    "The same for a notebook."
+    shown, many = _told(remarks)
+    below = "".join(f'<tr><td style="{_CELL}" colspan="3">{escape(line)}</td></tr>' for line in many)
+    return f"<table>{''.join(map(_row, shown))}{below}</table>" if remarks else ""
+
+def _by_file(remarks: Iterable[Remark], text_of: Callable[[Path], str]) -> list[dict[str, Any]]:
+    "The diagnostics of each file."
+    found: dict[Path, list[Remark]] = {}
+    for remark in remarks: found.setdefault(remark.path, []).append(remark)
+    lines = {path: _ENDS.split(text_of(path)) for path in found}
+    return [{"uri": Path(os.path.abspath(path)).as_uri(),
+             "diagnostics": [_diagnostic(r, lines[path]) for r in said]} for path, said in found.items()]
+
+# %% ../../nbs/67_remarks.ipynb #r67c
 @dataclass(frozen=True)
-class _Remarks:
-    "Remarks in the order of files and lines."
+class Report:
+    "Remarks in the order of files and lines, and what they are about."
     remarks: tuple[Remark, ...]
     title: str = ""  # what was checked, as a heading
     unread: tuple[str, ...] = ()  # what was not read, in sentences; the remarks with the code "unread" join it
+    read: tuple[str, ...] = ()  # what was read and what was not, as the last lines
 
     def __post_init__(self):
-        told = (r.message for r in self.remarks if r.code == "unread" and r.severity != "note")
-        object.__setattr__(self, "unread", tuple(dict.fromkeys((*self.unread, *told))))
-        ordered = sorted(self.remarks, key=lambda r: (str(r.path), r.line, r.column))
-        object.__setattr__(self, "remarks", tuple(ordered))
+        lost = (r.message for r in self.remarks if r.code == "unread" and r.severity != "note")
+        object.__setattr__(self, "unread", tuple(dict.fromkeys((*self.unread, *lost))))
+        object.__setattr__(self, "remarks", _in_order(self.remarks))
 
     def __len__(self) -> int: return len(self.remarks)
     def __iter__(self) -> Iterator[Remark]: return iter(self.remarks)
@@ -147,7 +202,7 @@ class _Remarks:
     @property
     def exit_code(self) -> int:
         "1 if something has to be done, or could not be read, else 0."
-        return int(bool(self.unread) or any(r.severity != "note" for r in self.remarks))
+        return _exit_code(self.remarks, self.unread)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -157,61 +212,44 @@ class _Remarks:
     @property
     def heading(self) -> str:
         "What was checked, and how many remarks there are."
-        counted = _counted(r.severity for r in self.remarks)
-        if self.unread and not self.remarks:
-            more = f" (and {len(self.unread) - 1} more)" if len(self.unread) > 1 else ""
-            counted += f" in what was read. Not read: {one_line(self.unread[0])}{more}"
-        return f"{one_line(self.title)}: {counted}" if self.title else counted
+        return _heading_of(self.title, self.remarks, self.unread)
 
-    def _told(self) -> tuple[list[Remark], list[str]]:
-        "What a person reads: remarks, errors first; and a line for each kind of which there are many notes."
-        notes = Counter(r.code for r in self.remarks if r.severity == "note")
-        many = {code: n for code, n in notes.items() if n > _MANY and n < len(self.remarks)}
-        shown = [r for r in self.remarks if r.severity != "note" or r.code not in many]
-        said = {r.code: r.message for r in reversed(self.remarks) if r.code in many}
-        lines = [f"{n:,} {_SAID.get(code, f'notes such as “{one_line(said[code])}”')} (--only {code}) [{code}]"
-                 for code, n in many.items()]
-        return sorted(shown, key=lambda r: ("error", "warning", "note").index(r.severity)), lines
+    @property
+    def closing(self) -> tuple[str, ...]:
+        "The last lines: what was read and what was not."
+        return self.read or tuple(f"Not read: {one_line(words)}" for words in self.unread)
+
+    def of(self,
+           *codes: str,  # kinds of remarks
+           ) -> "Report":
+        "The remarks of some kinds."
+        return replace(self, remarks=tuple(r for r in self.remarks if r.code in codes))
 
     def __str__(self) -> str:
-        shown, many = self._told()
-        return "\n".join([self.heading, *(line for r in shown for line in _lines(r)), *many])
+        shown, many = _told(self.remarks)
+        return "\n".join([self.heading, *(line for r in shown for line in _lines(r)), *many, *self.closing])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        shown, many = self._told()
-        below = "".join(f'<tr><td style="{_CELL}" colspan="3">{escape(line)}</td></tr>' for line in many)
-        table = f"<table>{''.join(map(_row, shown))}{below}</table>" if self.remarks else ""
-        return f'<div class="citerec"><p>{escape(self.heading)}</p>{table}</div>'
+        read = "".join(f"<p>{escape(line)}</p>" for line in self.closing)
+        return f'<div class="citerec"><p>{escape(self.heading)}</p>{_html_table(self.remarks)}{read}</div>'
 
     def to_html(self) -> str:
         "A page of its own, to be opened in a browser."
         head = f'<meta charset="utf-8"><title>{escape(self.heading)}</title>'
         return f'<!doctype html><html lang="en"><head>{head}</head><body>{self._repr_html_()}</body></html>\n'
 
-# %% ../../nbs/67_remarks.ipynb #c023
-class Report(_Remarks):
-    "Remarks, and the forms in which programs read them."
-    def of(self,
-           *codes: str,  # kinds of remarks
-           ) -> "Report":
-        "The remarks of some kinds."
-        return Report(tuple(r for r in self.remarks if r.code in codes), self.title, self.unread)
-
     def to_markdown(self) -> str:
         "A table for a comment or a summary."
-        def cells(*texts: str) -> str: return f"| {' | '.join(texts)} |"
-        def change(r: Remark) -> str: return " " + " → ".join(map(_markdown, r.change)) if r.change else ""
-        rows = [cells(_markdown(_place(r)), r.severity, _markdown(r.code), _markdown(r.said) + change(r)) for r in self]
-        table = [cells("Place", "Severity", "Kind", "What to do"), cells(*["---"] * 4), *rows] if rows else []
-        return "\n".join([f"**{_markdown(self.heading)}**", *[""] * bool(rows), *table]) + "\n"
+        below = [line for words in self.closing for line in ("", _markdown(words))]
+        return "\n".join([f"**{_markdown(self.heading)}**", *_markdown_table(self), *below]) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         "Strings, numbers, lists and dictionaries only, as JSON has them."
         found = [asdict(r) | {"path": _shown(r.path), "change": list(r.change) if r.change else None} for r in self]
-        return {"title": self.title, "remarks": found, "counts": self.counts, "unread": list(self.unread),
-                "exit_code": self.exit_code}
+        return {"title": self.title, "remarks": found, "counts": self.counts, "read": list(self.read),
+                "unread": list(self.unread), "exit_code": self.exit_code}
 
     def to_json(self) -> str:
         "The same as a text."
@@ -219,14 +257,12 @@ class Report(_Remarks):
 
     def to_github(self) -> str:  # lines of a workflow's output; "" where nothing was found
         "Annotations that GitHub draws at the lines of a pull request."
-        return "\n".join(map(_annotation, self.remarks))
+        lost = [words for words in self.unread if all(words not in r.message for r in self.remarks)]
+        return "\n".join([*map(_annotation, self.remarks),
+                          *(f"::warning title=citerec unread::{_github(words)}" for words in lost)])
 
     def to_lsp(self,
                text_of: Callable[[Path], str] | None = None,  # the text of a file; None: read from the disk
                ) -> list[dict[str, Any]]:  # one dictionary for each file, with `uri` and `diagnostics`
         "Diagnostics of the Language Server Protocol: from 0, in units of UTF-16."
-        found: dict[Path, list[Remark]] = {}
-        for remark in self.remarks: found.setdefault(remark.path, []).append(remark)
-        lines = {path: _ENDS.split((text_of or _text_of)(path)) for path in found}
-        return [{"uri": Path(os.path.abspath(path)).as_uri(),
-                 "diagnostics": [_diagnostic(r, lines[path]) for r in said]} for path, said in found.items()]
+        return _by_file(self.remarks, text_of or _text_of)
