@@ -77,8 +77,37 @@ class _Queries:
             for text in list(self.vectors)[:-self.room]: del self.vectors[text]
 
 # %% ../../nbs/33_embedding.ipynb #c012i
-class _Loaded:
-    "A model, loaded when it is first used."
+def _load_model(folder: Path, device: str | None, pooling: str) -> Any:
+    "A `BertEncoder`, an `OnnxEncoder` or a `SentenceTransformer`, whichever reads the model of a folder."
+    if BertEncoder.reads(folder): return BertEncoder(folder, device)
+    if OnnxEncoder.reads(folder): return OnnxEncoder(folder, pooling or "mean")
+    return load_sentence_transformer(folder, device, pooling)
+
+def _encode_batch(model: Any, texts: Sequence[str], batch_size: int) -> np.ndarray:
+    "Unit vectors of one batch."
+    if isinstance(model, BertEncoder | OnnxEncoder): return model.encode(texts)
+    return model.encode(texts, batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False)
+
+# %% ../../nbs/33_embedding.ipynb #c012l
+_setting_threads = threading.Lock()  # the number of threads belongs to the process
+
+@contextlib.contextmanager
+def _few_threads() -> Iterator[None]:
+    "Compute with one thread where threads would spin."
+    if not _threads_spin: yield
+    else:
+        import torch
+        with _setting_threads:
+            before = torch.get_num_threads()
+            torch.set_num_threads(1)
+            try: yield
+            finally: torch.set_num_threads(before)
+
+# %% ../../nbs/33_embedding.ipynb #c012o
+class Embedder:
+    "Text to unit vectors with one sentence-transformers model."
+    workers: Any = None  # a `distributed.Client`, where other processes embed
+
     def __init__(self,
                  name: str = "sentence-transformers/all-MiniLM-L6-v2",  # name on the hub, or a local folder
                  batch_size: int = 64,  # texts a batch
@@ -99,41 +128,13 @@ class _Loaded:
     def model(self) -> Any:  # a `BertEncoder`, an `OnnxEncoder` or a `SentenceTransformer`
         "The loaded model."
         assert self.sha256  # before anything is loaded
-        folder = find_model(self.name, self.trusted)
-        if BertEncoder.reads(folder): return BertEncoder(folder, self.device)
-        if OnnxEncoder.reads(folder): return OnnxEncoder(folder, self.card.pooling or "mean")
-        return load_sentence_transformer(folder, self.device, self.card.pooling)
+        return _load_model(find_model(self.name, self.trusted), self.device, self.card.pooling)
 
     @property
     def dim(self) -> int:
         "Length of a vector."
         own = isinstance(self.model, BertEncoder | OnnxEncoder)
         return self.model.dim if own else int(self.model.get_embedding_dimension())
-
-    def _encode(self, texts: Sequence[str]) -> np.ndarray:
-        "Unit vectors of one batch."
-        if isinstance(self.model, BertEncoder | OnnxEncoder): return self.model.encode(texts)
-        return self.model.encode(texts, batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False)
-
-# %% ../../nbs/33_embedding.ipynb #c012l
-_setting_threads = threading.Lock()  # the number of threads belongs to the process
-
-@contextlib.contextmanager
-def _few_threads() -> Iterator[None]:
-    "Compute with one thread where threads would spin."
-    if not _threads_spin: yield
-    else:
-        import torch
-        with _setting_threads:
-            before = torch.get_num_threads()
-            torch.set_num_threads(1)
-            try: yield
-            finally: torch.set_num_threads(before)
-
-# %% ../../nbs/33_embedding.ipynb #c012o
-class Embedder(_Loaded):
-    "Text to unit vectors with one sentence-transformers model."
-    workers: Any = None  # a `distributed.Client`, where other processes embed
 
     def embed(self,
               texts: Sequence[str],
@@ -153,7 +154,7 @@ class Embedder(_Loaded):
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
             for rows in self._portions(texts):
-                out[rows] = self._encode([texts[i] for i in rows])
+                out[rows] = _encode_batch(self.model, [texts[i] for i in rows], self.batch_size)
                 bar.update(len(rows))
         return out
 
@@ -175,15 +176,11 @@ class Embedder(_Loaded):
         other._queries, other.model = _Queries(), self.model.with_layers(layers, weights)
         return other
 
-    def embed_query(self,
-                    text: str,
-                    ) -> np.ndarray:  # float32, shape (dim,), length 1
+    def embed_query(self, text: str) -> np.ndarray:  # float32, shape (dim,), length 1
         "Embed a query, with the model's instruction for queries where it has one."
         return self._of_queries([text])[0]
 
-    def embed_queries(self,
-                      texts: Sequence[str],
-                      ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed several queries at once; those that were asked before are remembered."
         return np.stack(self._of_queries(texts)) if texts else np.zeros((0, self.dim), dtype=np.float32)
 

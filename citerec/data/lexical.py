@@ -163,8 +163,9 @@ def _open_index(folder: Path) -> tuple[Any, dict[str, Any]]:
     if not frequencies.keys() <= index.vocab_dict.keys(): raise ValueError("its files do not fit together")
     return index, {"papers": papers, "frequencies": frequencies}
 
-class _Scores:
-    "An open index: the words it knows, and the BM25 of every paper for a query."
+# %% ../../nbs/36_lexical.ipynb #c008h
+class LexicalIndex:
+    "BM25 over title and abstract of every paper."
     def __init__(self,
                  folder: Path,  # made by `LexicalIndex.build`
                  ):
@@ -188,15 +189,10 @@ class _Scores:
         "BM25 of every paper for a query."
         return self._scores(tuple(s for s in dict.fromkeys(stems(text)) if s in self.frequencies))
 
-    def idf(self,
-            stem: str,
-            ) -> float:  # at least 0; a word that is not in the corpus weighs as much as the rarest one
+    def idf(self, stem: str) -> float:  # at least 0; a word that is not in the corpus weighs as much as the rarest one
         "Inverse document frequency: how rare a word is in this corpus."
         return _idf(self.size, self.frequencies.get(stem, 0))
 
-# %% ../../nbs/36_lexical.ipynb #c008h
-class LexicalIndex(_Scores):
-    "BM25 over title and abstract of every paper."
     @classmethod
     def build(cls,
               folder: Path,  # where to put the index

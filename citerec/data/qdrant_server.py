@@ -214,8 +214,10 @@ def _asked(client: Any, name: str, search: dict[str, Any], k: int) -> tuple[np.n
     return ordered(answer.points, k)
 
 # %% ../../nbs/36a_qdrant_server.ipynb #v020x
-class _Collection:
-    "The papers of a corpus on a server, as one collection."
+class ServerIndex:
+    "Qdrant as a server, with the papers of a corpus as one collection: searches by meaning, by words, and by both."
+    name = "qdrant-server"
+
     def __init__(self,
                  client: Any,  # a `qdrant_client.QdrantClient`
                  collection: str,
@@ -251,15 +253,6 @@ class _Collection:
             sent = _Papers(vectors, texts, self.columns, length)
             _send(self.client, name, sent, _missing(self.client, name, papers, held), senders, progress)
 
-    def close(self) -> None:
-        "Close the connection."
-        self.client.close()
-
-# %% ../../nbs/36a_qdrant_server.ipynb #v020y
-class ServerIndex(_Collection):
-    "Qdrant as a server: searches by meaning, by words, and by both."
-    name = "qdrant-server"
-
     def search(self,
                vector: np.ndarray,  # float32, shape (dim,), length 1
                k: int,  # papers wanted
@@ -294,3 +287,7 @@ class ServerIndex(_Collection):
         prefetch = [m.Prefetch(**one) for one in lists if one["using"] == MEANING or one["query"].indices]
         search = {"prefetch": prefetch, "query": m.RrfQuery(rrf=m.Rrf(k=rrf_k + 1)), "limit": k}
         return _asked(self.client, self.collection, search, k)
+
+    def close(self) -> None:
+        "Close the connection."
+        self.client.close()
