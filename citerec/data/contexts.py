@@ -52,11 +52,13 @@ def _build_words(folder: Path, texts: Sequence[str]) -> None:
     if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, texts)
 
 # %% ../../nbs/39_contexts.ipynb #c006b3
-def _open_words(folder: Path, sentences: int, old: bool) -> tuple[list[LexicalIndex], NameIndex | None]:
+def _open_words(folder: Path, sentences: int, old: bool,
+                ) -> tuple[tuple[LexicalIndex, LexicalIndex, LexicalIndex], NameIndex | None]:
     "What `_build_words` built, checked to be of so many sentences; an old corpus may have no table of names."
-    words = [LexicalIndex(folder / name) for name in _PARTS]
+    lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
     called = None if old and not (folder / _CALLED).exists() else NameIndex(folder / _CALLED)
-    if {*[index.size for index in words], called.size if called else sentences} == {sentences}: return words, called
+    sizes = {lexical.size, beside.size, names.size, called.size if called else sentences}
+    if sizes == {sentences}: return (lexical, beside, names), called
     raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
 
 # %% ../../nbs/39_contexts.ipynb #c006b2
