@@ -41,13 +41,13 @@ def different(contexts: Sequence[tuple[str, str, int, str]]) -> tuple[list[int],
     return first, same
 
 # %% ../../nbs/39_contexts.ipynb #c006a
-_PARTS = {"lexical": (without_markers, .5), "beside": (beside_marker, .2),
+_WORD_INDEXES = {"lexical": (without_markers, .5), "beside": (beside_marker, .2),
           "names": (names_beside_marker, 0)}  # index -> the part of a sentence that it reads, and BM25's parameter b
 _CALLED = "called"  # folder of the table of names
 
 def _build_words(folder: Path, texts: Sequence[str]) -> None:
     "Build the three word indexes of citing sentences and the table of names; what exists is kept."
-    for name, (part_of, b) in _PARTS.items():
+    for name, (part_of, b) in _WORD_INDEXES.items():
         if not (folder / name).exists(): LexicalIndex.build(folder / name, [part_of(text) for text in texts], b=b)
     if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, texts)
 
@@ -55,7 +55,7 @@ def _build_words(folder: Path, texts: Sequence[str]) -> None:
 def _open_words(folder: Path, sentences: int, old: bool,
                 ) -> tuple[tuple[LexicalIndex, LexicalIndex, LexicalIndex], NameIndex | None]:
     "What `_build_words` built, checked to be of so many sentences; an old corpus may have no table of names."
-    lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
+    lexical, beside, names = (LexicalIndex(folder / name) for name in _WORD_INDEXES)
     called = None if old and not (folder / _CALLED).exists() else NameIndex(folder / _CALLED)
     sizes = {lexical.size, beside.size, names.size, called.size if called else sentences}
     if sizes == {sentences}: return (lexical, beside, names), called
@@ -64,7 +64,7 @@ def _open_words(folder: Path, sentences: int, old: bool,
 # %% ../../nbs/39_contexts.ipynb #c006b2
 _PLACES = "places.npz"  # file of `_write_places`
 
-def _packed(texts: Iterable[str]) -> np.ndarray: return np.frombuffer(pack_texts(texts), dtype=np.uint8)
+def _packed_array(texts: Iterable[str]) -> np.ndarray: return np.frombuffer(pack_texts(texts), dtype=np.uint8)
 
 def _read_places(path: Path, papers: int) -> tuple[dict[str, np.ndarray], PackedTexts, PackedTexts]:
     "What `_write_places` wrote, checked; the ids of the sentences, and the documents that they are from."
@@ -80,11 +80,11 @@ def _write_places(folder: Path, contexts: Sequence[tuple[str, str, int, str]], s
     number: dict[str, int] = {}
     citing = [number.setdefault(c[1], len(number)) for c in contexts]
     write_arrays(folder / _PLACES, same=np.array(same, dtype=np.int32), citing=np.array(citing, dtype=np.int32),
-                 cited=np.array([c[2] for c in contexts], dtype=np.int32), documents=_packed(number),
-                 ids=_packed(c[0] for c in contexts))
+                 cited=np.array([c[2] for c in contexts], dtype=np.int32), documents=_packed_array(number),
+                 ids=_packed_array(c[0] for c in contexts))
 
 # %% ../../nbs/39_contexts.ipynb #c006d
-def _pooled(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: int, best: bool) -> np.ndarray:
+def _values_of_papers(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: int, best: bool) -> np.ndarray:
     "Values of the papers in `rows`, whose sentences begin at `starts`; 0 for all other papers."
     out = np.zeros(papers, dtype=np.float32)
     out[rows] = (np.maximum if best else np.add).reduceat(values, starts)
@@ -92,8 +92,8 @@ def _pooled(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: in
 
 # %% ../../nbs/39_contexts.ipynb #c007n
 _MOSTLY, _CLEARLY = 1 / 3, 2  # least share of a name's weight, and times the weight of the next paper, of what it means
-_UNKNOWN = 1.0  # weight of sentences that were not seen: a name that was used once or twice says little
-_LEAST = .1  # weight below which nothing is known of a name
+_WEIGHT_UNSEEN = 1.0  # weight of sentences that were not seen: a name that was used once or twice says little
+_LEAST_WEIGHT = .1  # weight below which nothing is known of a name
 
 def _votes_for_papers(called: NameIndex, cited: np.ndarray, seen: np.ndarray, text: str, papers: int,
                       ) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +109,7 @@ def _paper_called(called: NameIndex, cited: np.ndarray, seen: np.ndarray, name: 
     "The row of the paper that a name means; None where no paper stands out."
     said = np.bincount(cited, called.sentences(name) * seen)
     second, first = np.sort([0, 0, *said])[-2:]
-    means = first >= max(_MOSTLY * (said.sum() + _UNKNOWN), _CLEARLY * second, _LEAST)
+    means = first >= max(_MOSTLY * (said.sum() + _WEIGHT_UNSEEN), _CLEARLY * second, _LEAST_WEIGHT)
     return int(said.argmax()) if means else None
 
 # %% ../../nbs/39_contexts.ipynb #c007b
@@ -188,7 +188,7 @@ class ContextIndex:
                  best: bool = True,  # the best sentence of each paper; False: the sum of all
                  ) -> np.ndarray:  # float32, shape (papers,); 0 where a paper is cited in no sentence
         "Turn values of sentences into values of the papers that they cite."
-        return _pooled(np.where(self.seen, values, 0), *self._cited_papers, papers, best)
+        return _values_of_papers(np.where(self.seen, values, 0), *self._cited_papers, papers, best)
 
     def named_in(self,
                  text: str,

@@ -269,13 +269,13 @@ class _Opened:
 
 _OPENED = _Opened()
 
-def _begin() -> None:
+def _forget_parent() -> None:
     "After a fork: forget the open corpora of the parent process, and a lock that one of its threads may have held."
     global _OPENED
     _OPENED = _Opened()
     _SAID_HELD.clear()
 
-if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=_begin)
+if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=_forget_parent)
 
 def _shared_parts(folder: Path, manifest: dict[str, Any], settings: Settings) -> _Parts:
     "The parts of a corpus, those already loaded where it is open with the settings that matter to it."
@@ -296,7 +296,7 @@ def _part_of(part: made_once[Any]) -> Any:
         return value
     return made_once(take)
 
-def _leave(corpus: "Corpus") -> None:
+def _close_if_last(corpus: "Corpus") -> None:
     "Close what a corpus shares with others, where it is the last of them."
     parts = corpus._parts
     with _OPENED.lock:
@@ -346,7 +346,7 @@ class Corpus:
     def close(self) -> None:
         "Let go of all files; objects that share them stay open."
         self.store.close()
-        _leave(self)
+        _close_if_last(self)
 
     @classmethod
     def open(cls,
@@ -387,7 +387,7 @@ class Corpus:
               deep: bool = True,  # compare SHA-256 too, which takes some seconds
               ) -> list[str]:  # what is damaged or missing, a sentence each
         "Compare everything with what was built. A corpus without checksums is old; it is read once instead."
-        return [f"{name} {fault}." for name, fault in _faults(self, deep).items()]
+        return [f"{name} {fault}." for name, fault in _damaged_files(self, deep).items()]
 
     @property
     def text_kind(self) -> str:
@@ -550,7 +550,7 @@ def _size_of(corpus: Corpus) -> str:
     counts = corpus.manifest["counts"]
     return f"{counts['papers']:,} papers, {counts['edges']:,} citations, {counts['contexts']:,} citing contexts"
 
-def _facts(corpus: Corpus) -> dict[str, str]:
+def _table_facts(corpus: Corpus) -> dict[str, str]:
     "What a table of a corpus says, by name; a closed or damaged corpus has one, too."
     counts, years = corpus.manifest["counts"], []
     with contextlib.suppress(Exception): years = [year for year in corpus.columns.years if year]
@@ -563,8 +563,8 @@ def _facts(corpus: Corpus) -> dict[str, str]:
     return facts | ({"notes": " ".join(corpus.notes)} if corpus.notes else {})
 
 # %% ../../nbs/41_corpus.ipynb #d002c
-_TOP = 6  # papers and topics that are named
-_TITLE = 60  # characters of a title
+_NAMED_IN_CHARTS = 6  # papers and topics that are named
+_TITLE_WIDTH = 60  # characters of a title
 
 def _charts(corpus: Corpus) -> str:
     "What a corpus holds, as small charts."
@@ -574,19 +574,19 @@ def _charts(corpus: Corpus) -> str:
     drawn.append(columns_html("papers a year", {f"{year}": years[year] for year in span}))
     cited = corpus.graph.citation_counts()
     drawn.append(columns_html("papers by citations from this corpus", doubling([int(n) for n in cited])))
-    leading = [int(row) for row in np.argsort(-cited, kind="stable")[:_TOP] if cited[row]]
+    leading = [int(row) for row in np.argsort(-cited, kind="stable")[:_NAMED_IN_CHARTS] if cited[row]]
     titles = {paper_id: brief[0] for paper_id, brief in corpus.briefs([corpus.ids[row] for row in leading]).items()}
-    drawn.append(bars_html("most cited here", [(shorten(titles[corpus.ids[row]], _TITLE, placeholder=" …"),
+    drawn.append(bars_html("most cited here", [(shorten(titles[corpus.ids[row]], _TITLE_WIDTH, placeholder=" …"),
                                                int(cited[row])) for row in leading]))
     topics = Counter(concept for concepts in columns.concepts for concept in concepts)
-    return "".join([*drawn, bars_html("most frequent topics", topics.most_common(_TOP))])
+    return "".join([*drawn, bars_html("most frequent topics", topics.most_common(_NAMED_IN_CHARTS))])
 
 # %% ../../nbs/41_corpus.ipynb #d003
 def _corpus_html(corpus: Corpus) -> str:
     "A table of facts and some charts; a chart whose data are damaged is left out."
     left, wrapped = "style='text-align:left'", "style='text-align:left;overflow-wrap:anywhere'"
     lines = "".join(f"<tr><th {left}>{name}</th><td {wrapped}>{html.escape(fact)}</td></tr>"
-                    for name, fact in _facts(corpus).items())
+                    for name, fact in _table_facts(corpus).items())
     charts = ""
     with contextlib.suppress(Exception): charts = _charts(corpus)
     name = html.escape(corpus.folder.name)
@@ -626,7 +626,7 @@ def _build_and_open(folder: Path, source: Source, settings: Settings, progress: 
     return corpus
 
 # %% ../../nbs/41_corpus.ipynb #c011
-def _remembering(corpus: Corpus, embedder: Embedder) -> RememberingEmbedder:
+def _reusing_vectors(corpus: Corpus, embedder: Embedder) -> RememberingEmbedder:
     "An embedder that takes the vectors of known texts from the corpus, and computes only the others."
     own = read_vectors(corpus.files / "vectors", corpus.ids)  # not rounded, as those of a large corpus are
     sentences, passages = corpus.store.contexts_by_paper(), corpus.store.chunks()
@@ -671,7 +671,7 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
     with Corpus.open_alone(folder, settings): pass  # nothing is written into a folder that holds no corpus
     with working_in(folder), Corpus.open_alone(folder, settings) as old, \
          embedding_on(settings.engine, old.embedder, progress) as working:
-        files, embedder = next_update(folder), _remembering(old, working)
+        files, embedder = next_update(folder), _reusing_vectors(old, working)
         assert embedder.sha256
         source.check()
         check_contexts(source)
@@ -696,7 +696,7 @@ def _ranker_fault(folder: Path) -> str | None:
     return None if any(sha256_of(trees) == kept for trees in place.glob("ranker*.txt")) else "has other bytes"
 
 # %% ../../nbs/41_corpus.ipynb #r003
-def _load(corpus: Corpus, part: str) -> None:
+def _read_part(corpus: Corpus, part: str) -> None:
     "Read a part of a corpus once; raises `CorpusError`."
     if part == "vectors": assert corpus.vectors is not None
     elif part == "chunks": ChunkIndex.open(corpus.files / part, corpus.store.chunks())
@@ -710,12 +710,12 @@ def _load(corpus: Corpus, part: str) -> None:
     elif part == "graph.npz": assert corpus.graph
 
 # %% ../../nbs/41_corpus.ipynb #r003b
-def _faults(corpus: Corpus, deep: bool) -> dict[str, str]:  # path -> what is wrong with it
+def _damaged_files(corpus: Corpus, deep: bool) -> dict[str, str]:  # path -> what is wrong with it
     faults = altered(corpus.files, corpus.checksums, deep)
     faults |= {part if name == "." else f"{part}/{name}": fault for part in FILES
                for name, fault in strange_entries(corpus.files / part).items()}
     for part in () if corpus.checksums else PARTS:
-        try: _load(corpus, part)
+        try: _read_part(corpus, part)
         except CorpusError: faults[part] = "is missing or cannot be read"
     if fault := _ranker_fault(corpus.folder): faults[RANKER] = fault
     return faults
@@ -733,7 +733,7 @@ _REPAIRED = {  # what is said of files that a repair cannot make again
 
 def _repair(corpus: Corpus, progress: bool, deep: bool, ready: Path | None = None) -> list[str]:
     "Make damaged parts again; the caller holds the folder's lock."
-    faults = _faults(corpus, deep)
+    faults = _damaged_files(corpus, deep)
     if "corpus.db" in faults: raise CorpusError(f"{corpus.store.path} {faults['corpus.db']}.", REBUILD)
     units = {unit_of(name) for name in faults}
     kept = dict(corpus.checksums) or _sums_of_old(corpus, units)

@@ -211,7 +211,7 @@ def _is_done(folder: Path, start: int, ids: Sequence[str]) -> bool:
     except CorpusError: return False
 
 # %% ../../nbs/33_embedding.ipynb #c023e
-def _checked(vectors: np.ndarray, papers: int, start: int) -> np.ndarray:
+def _checked_vectors(vectors: np.ndarray, papers: int, start: int) -> np.ndarray:
     "Vectors in 16 bits; raises `CorpusError` where some of them are missing, zero or no numbers."
     vectors, again = np.asarray(vectors, dtype=np.float16), "Embed the papers again."
     if len(vectors) != papers:
@@ -235,7 +235,7 @@ def _write_part(folder: Path, start: int, ids: Sequence[str], vectors: np.ndarra
 _CODES, _UNITS = "codes.npy", "units.npy"  # vectors in 8 bits, and what one step of each is worth
 _STEPS = 127  # largest number of 8 bits
 
-def _coded(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _as_bytes(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "Vectors in 8 bits, and their units."
     units = np.abs(vectors).max(axis=1) / _STEPS
     return np.rint(vectors / units[:, None]).astype(np.int8), units.astype(np.float32)
@@ -248,7 +248,7 @@ def _write_codes(folder: Path, papers: int) -> None:
         np.lib.format.write_array_header_1_0(file, {"descr": "|i1", "fortran_order": False, "shape": (papers, width)})
         for start in range(0, papers, PART):
             part = np.load(_part(folder, start)[0]).astype(np.float32)
-            codes, units[start : start + len(part)] = _coded(part / np.linalg.norm(part, axis=1, keepdims=True))
+            codes, units[start : start + len(part)] = _as_bytes(part / np.linalg.norm(part, axis=1, keepdims=True))
             file.write(codes.tobytes())
         write_atomically(folder / _UNITS, lambda f: np.save(f, units))
     write_atomically(folder / _CODES, write)
@@ -292,7 +292,7 @@ class ByteVectors:
                 ) -> np.ndarray:  # float32, shape (n,) or (n, queries)
         "All cosines; off by less than .005, and by less than .003 where they are among the `_AGAIN` largest."
         queries = query[:, None] if query.ndim == 1 else query
-        codes, units = _coded(queries.T)
+        codes, units = _as_bytes(queries.T)
         out = np.empty((queries.shape[1], len(self.codes)), dtype=np.float32)
         for start in range(0, len(self.codes), _ROWS):
             part = slice(start, start + _ROWS)
@@ -326,7 +326,7 @@ def write_vectors(folder: Path,  # the corpus' folder `vectors/`
         for start in range(0, len(ids), PART):
             part = ids[start : start + PART]
             if not _is_done(folder, start, part):
-                vectors = _checked(vectors_of(start, start + len(part)), len(part), start)
+                vectors = _checked_vectors(vectors_of(start, start + len(part)), len(part), start)
                 _write_part(folder, start, part, vectors)
             bar.update(len(part))
     if len(ids) > LARGE and not (folder / _CODES).exists(): _write_codes(folder, len(ids))

@@ -30,7 +30,7 @@ def _is_plain_bert(config: dict) -> bool:
     return (config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
             and config.get("position_embedding_type", "absolute") == "absolute")
 
-def _reads(folder: Path) -> bool:
+def _is_bert_folder(folder: Path) -> bool:
     "Whether a model's folder holds a plain BERT encoder."
     def read(name: str) -> Any: return json.loads((folder / name).read_text())
     try:
@@ -57,7 +57,7 @@ def _in_16_bits(weights: dict[str, Any]) -> dict[str, Any]:
     return half
 
 # %% ../../nbs/32_encoder.ipynb #c007d
-def _joined(weights: dict[str, Any], layers: Iterable[int]) -> dict[str, Any]:
+def _joined_attention(weights: dict[str, Any], layers: Iterable[int]) -> dict[str, Any]:
     "Weights with those of the attention of some layers joined."
     import torch
     joined = dict(weights)
@@ -72,21 +72,21 @@ def _load_weights(folder: Path, layers: int, device: str) -> dict[str, Any]:
     from safetensors.torch import load_file
     loaded = load_file(folder / "model.safetensors")
     weights = {name.removeprefix("bert."): w.float().to(device) for name, w in loaded.items() if w.is_floating_point()}
-    return _joined(weights, range(layers))
+    return _joined_attention(weights, range(layers))
 
 # %% ../../nbs/32_encoder.ipynb #c007g
-_TOKENS = 2048  # tokens a batch: more does not run faster on a CPU, and needs more memory
-_STEPS = {16: 16, 32: 8}  # bits -> lengths of rows are multiples of this; in 16 bits a new length costs time
+_TOKENS_A_BATCH = 2048  # tokens a batch: more does not run faster on a CPU, and needs more memory
+_WIDTHS = {16: 16, 32: 8}  # bits -> lengths of rows are multiples of this; in 16 bits a new length costs time
 _FILLED = .8  # least share of a row that is text
 OWN_BATCHES = 16  # batches given to the encoder at a time: with more texts to sort, its own batches are fuller
 
-def _rows_of(lengths: Sequence[int], step: int, positions: int) -> list[tuple[int, list[int]]]:
+def _sorted_batches(lengths: Sequence[int], step: int, positions: int) -> list[tuple[int, list[int]]]:
     "The width of each batch, in tokens, and the texts in it, long ones first."
     order, batches, start = sorted(range(len(lengths)), key=lambda i: -lengths[i]), [], 0
     while start < len(order):
         longest = lengths[order[start]]
         width = min(-(-longest // step) * step, positions)
-        rows = [i for i in order[start : start + max(1, _TOKENS // width)] if lengths[i] >= _FILLED * longest]
+        rows = [i for i in order[start : start + max(1, _TOKENS_A_BATCH // width)] if lengths[i] >= _FILLED * longest]
         batches.append((width, rows))
         start += len(rows)
     return batches
@@ -142,7 +142,7 @@ def _tokenizer(folder: Path) -> Any:
     tokenizer.no_padding()
     return tokenizer
 
-def _padded(encoded: Sequence[list[int]], width: int, device: str) -> tuple[Any, Any]:
+def _padded_ids(encoded: Sequence[list[int]], width: int, device: str) -> tuple[Any, Any]:
     "Token ids of a batch, and which of them are text; shape (texts, width)."
     import torch
     ids = torch.tensor([e + [0] * (width - len(e)) for e in encoded], device=device)
@@ -173,14 +173,14 @@ def _batch_by_batch(encoded: Sequence[list[int]], batches: Sequence[tuple[int, l
     import torch
     out = np.zeros((len(encoded), *shape), dtype=np.float32)
     for width, rows in tqdm(batches, desc="reading", unit=" batches", disable=not progress):
-        ids, mask = _padded([encoded[i] for i in rows], width, device)
+        ids, mask = _padded_ids([encoded[i] for i in rows], width, device)
         with torch.inference_mode(): out[rows] = pooled(ids, mask, rows).cpu().numpy()
     return out
 
 def _checked_layers(weights: dict[str, Any], layers: list[int], shapes: dict[str, Any]) -> dict[str, Any]:
     "Weights of layers, with those of attention joined. Raises `ValueError` if they do not fit a model of these shapes."
     if any(not w.is_floating_point() for w in weights.values()): raise ValueError("weights that are no floats")
-    own = _joined({name: w.float() for name, w in weights.items()}, layers)
+    own = _joined_attention({name: w.float() for name, w in weights.items()}, layers)
     beginnings = tuple(f"encoder.layer.{layer}." for layer in layers)
     wanted = {name: shape for name, shape in shapes.items() if name.startswith(beginnings)}
     if {name: w.shape for name, w in own.items()} != wanted: raise ValueError("weights of other names or shapes")
@@ -213,7 +213,7 @@ class BertEncoder:
     @staticmethod
     def reads(folder: Path) -> bool:
         "Whether a folder's model is a plain BERT encoder: exact gelu, absolute positions, mean or first-token pooling."
-        return _reads(folder)
+        return _is_bert_folder(folder)
 
     def with_layers(self,
                     layers: Iterable[int],  # numbers of the layers that change; 0 is the first one
@@ -236,7 +236,7 @@ class BertEncoder:
         return [e.ids for e in self.tokenizer.encode_batch(list(texts), add_special_tokens=marked)]
 
     def _batches_of(self, encoded: Sequence[list[int]]) -> list[tuple[int, list[int]]]:
-        return _rows_of([len(ids) for ids in encoded], _STEPS[self.bits], self.positions)
+        return _sorted_batches([len(ids) for ids in encoded], _WIDTHS[self.bits], self.positions)
 
     def batches(self, texts: Sequence[str]) -> list[list[int]]:  # places of the texts of each batch
         "The batches in which `encode` embeds texts; in 16 bits, a vector depends a little on its batch."

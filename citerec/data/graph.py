@@ -16,7 +16,7 @@ from ..errors import CorpusError
 from ..files import REPAIR, reading, write_atomically
 
 # %% ../../nbs/37_graph.ipynb #c004b
-def _matrix(edges: np.ndarray, papers: int) -> sparse.csr_matrix:
+def _citation_matrix(edges: np.ndarray, papers: int) -> sparse.csr_matrix:
     ones = np.ones(len(edges), dtype=np.float32)
     matrix = sparse.csr_matrix((ones, (edges[:, 0], edges[:, 1])), shape=(papers, papers), dtype=np.float32)
     matrix.sum_duplicates()
@@ -57,7 +57,7 @@ class Graph:
                    papers: int,  # how many papers there are
                    ) -> "Graph":
         "Make the graph of a corpus from its citations; a repeated citation counts once."
-        return cls(_matrix(edges, papers))
+        return cls(_citation_matrix(edges, papers))
 
     def save(self,
              path: Path,  # an .npz file

@@ -56,12 +56,12 @@ _COLUMNS = ("paper_id", "title", "abstract", "year", "citation_count", "doi", "a
             "venue", "source", "refs", "cited_by_count", "chunk_texts")
 _LISTS = ("authors", "concepts", "refs", "chunk_texts", "awards")
 
-def _kept(name: str, value: Any) -> Any: return json.dumps(value, ensure_ascii=False) if name in _LISTS else value
+def _as_column(name: str, value: Any) -> Any: return json.dumps(value, ensure_ascii=False) if name in _LISTS else value
 
 def _to_columns(paper: Paper) -> tuple:
     "The values of `_COLUMNS`, lists as JSON."
     values = paper.model_dump() | {"refs": paper.references}
-    return tuple(_kept(c, values[c]) for c in _COLUMNS)
+    return tuple(_as_column(c, values[c]) for c in _COLUMNS)
 
 # %% ../../nbs/30_store.ipynb #c005f
 def _texts_in(kept: str) -> list[str]:
@@ -87,7 +87,7 @@ _FIXES = {"full": "Free some space and run the same command again: it continues 
           "unable to open": "Look at the rights of the folder."}  # a part of SQLite's words -> what to do
 
 @contextmanager
-def _asking(path: Path, what: str) -> Iterator[None]:
+def _sqlite_errors(path: Path, what: str) -> Iterator[None]:
     "Turn an error of SQLite into a `CorpusError` that says what to do."
     try: yield
     except sqlite3.ProgrammingError: raise  # the store was closed
@@ -111,11 +111,11 @@ def is_database(path: Path,
     return not tables or {"meta", "papers", "citation_edges"} <= tables
 
 # %% ../../nbs/30_store.ipynb #c006h
-_WAIT = 30  # seconds to wait for another process that writes
+_SECONDS_TO_WAIT = 30  # seconds to wait for another process that writes
 
 def _open_for_writing(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
-    db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=_WAIT)
+    db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=_SECONDS_TO_WAIT)
     try:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA foreign_keys=ON")
@@ -136,7 +136,7 @@ _OURS = re.compile(r"CREATE (?:TABLE|INDEX) (\w+)([^;]*)")  # tables and indexes
 
 def _plain_sql(sql: str) -> str: return " ".join(sql.replace("IF NOT EXISTS ", "").split())
 
-def _guard(db: sqlite3.Connection, size: int) -> None:
+def _distrust(db: sqlite3.Connection, size: int) -> None:
     "Believe nothing that a database says about functions, and limit its values; end a query that takes too long."
     for setting in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "query_only=ON"):
         db.execute(f"PRAGMA {setting}")
@@ -158,9 +158,9 @@ def _check_schema(db: sqlite3.Connection) -> None:
 def _open_for_reading(path: Path, whole: bool = False) -> sqlite3.Connection:
     def connect(options: str) -> sqlite3.Connection:
         address = f"{path.resolve().as_uri()}?{options}"
-        db = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=_WAIT)
+        db = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=_SECONDS_TO_WAIT)
         try:
-            _guard(db, path.stat().st_size)
+            _distrust(db, path.stat().st_size)
             _check_schema(db)
         except BaseException:
             db.close()
@@ -170,15 +170,15 @@ def _open_for_reading(path: Path, whole: bool = False) -> sqlite3.Connection:
     except sqlite3.OperationalError: return connect("mode=ro&immutable=1")
 
 # %% ../../nbs/30_store.ipynb #c006n
-_FETCHED = 64  # rows at a time: what they hold is looked at before there is more of it
+_ROWS_AT_A_TIME = 64  # rows at a time: what they hold is looked at before there is more of it
 _IN_MEMORY = 16  # times the size of the file that an answer may take; a number takes 28 bytes
 _TEXT, _NUMBER = (str,), (int, type(None))  # types of columns
-_BOUND = 500  # values bound in one statement; the limit of older versions of SQLite is 999
+_MOST_BOUND = 500  # values bound in one statement; the limit of older versions of SQLite is 999
 
-def _bounded(cursor: sqlite3.Cursor, size: int) -> list[tuple]:
+def _rows_within(cursor: sqlite3.Cursor, size: int) -> list[tuple]:
     "All rows, unless their values together are longer by far than a file of this size."
     rows, taken = list[tuple](), 0
-    while part := cursor.fetchmany(_FETCHED):
+    while part := cursor.fetchmany(_ROWS_AT_A_TIME):
         taken += sum(map(getsizeof, chain.from_iterable(part)))
         if taken > _IN_MEMORY * size: raise sqlite3.DatabaseError("its values are longer than the file")
         rows += part
@@ -199,7 +199,7 @@ class _Database:
         self.path, self.lock, self.size, self._ticks = path, threading.RLock(), 0, 0  # the size: of a file to read
         if not write and not path.exists():
             raise CorpusError(f"There is no corpus database at {path}.", "Build the corpus with `citerec build`.")
-        with _asking(path, "is not a usable corpus database"):
+        with _sqlite_errors(path, "is not a usable corpus database"):
             if write: self.connection = _open_for_writing(path)
             else:
                 with reading(f"{path}", REBUILD): self.size = max(plain_file(path, _MOST_BYTES), 1 << 20)
@@ -216,9 +216,9 @@ class _Database:
         return self._ticks > _FREE_TICKS + _TICKS_A_MB * (self.size >> 20)
 
     def rows(self, sql: str, values: Sequence = ()) -> list[tuple]:
-        with self.lock, _asking(self.path, "cannot be read"):
+        with self.lock, _sqlite_errors(self.path, "cannot be read"):
             self._ticks, cursor = 0, self.connection.execute(sql, values)
-            return _bounded(cursor, self.size) if self.size else cursor.fetchall()
+            return _rows_within(cursor, self.size) if self.size else cursor.fetchall()
 
     def typed(self, rows: list[tuple], *kinds: tuple[type, ...]) -> list[tuple]:
         "Rows, unless a value is of another type than those of its column."
@@ -233,8 +233,8 @@ class _Database:
 
     def where_in(self, sql: str, values: Sequence) -> Iterator[tuple]:
         "Rows of `sql`, whose `{}` is replaced by placeholders for a part of `values` at a time."
-        for i in range(0, len(values), _BOUND):
-            part = values[i : i + _BOUND]
+        for i in range(0, len(values), _MOST_BOUND):
+            part = values[i : i + _MOST_BOUND]
             yield from self.rows(sql.format(",".join("?" * len(part))), part)
 
     def count(self, table: str) -> int: return self.rows(f"SELECT count(*) FROM {table}")[0][0]
@@ -258,7 +258,7 @@ class _Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        with self.lock, _asking(self.path, "cannot be written"):
+        with self.lock, _sqlite_errors(self.path, "cannot be written"):
             try: yield self.connection
             finally:  # what was read once may have changed
                 for name in ("zero_is_unknown", "rare_tables", "summaries"): self.__dict__.pop(name, None)
@@ -279,7 +279,7 @@ _ADD_PAPER = f"INSERT INTO papers (row, {','.join(_COLUMNS)}) VALUES ({','.join(
 _ADD_NOTE = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 
 def _add_rare_values(sql: sqlite3.Connection, table: str, columns: Sequence[str], papers: Iterable[Paper]) -> None:
-    rows = [(p.paper_id, *(_kept(c, getattr(p, c)) if getattr(p, c) else None for c in columns)) for p in papers]
+    rows = [(p.paper_id, *(_as_column(c, getattr(p, c)) if getattr(p, c) else None for c in columns)) for p in papers]
     if not (rows := [row for row in rows if any(row[1:])]): return
     sql.execute(f"CREATE TABLE IF NOT EXISTS {table} (paper_id TEXT PRIMARY KEY REFERENCES papers(paper_id),"
                 f" {' TEXT, '.join(columns)} TEXT) WITHOUT ROWID")
@@ -301,7 +301,7 @@ def _add_papers(db: _Database, papers: Sequence[Paper]) -> None:
 _ADD_EDGE = "INSERT OR IGNORE INTO citation_edges VALUES (?, ?)"
 _ADD_CONTEXT = "INSERT OR IGNORE INTO citation_contexts VALUES (?, ?, ?, ?, ?)"
 
-def _add_citing(db: _Database, statement: str, values: Iterable[tuple]) -> None:
+def _add_citations(db: _Database, statement: str, values: Iterable[tuple]) -> None:
     with db.writing() as sql:
         try: sql.executemany(statement, values)
         except sqlite3.IntegrityError as e:
@@ -320,14 +320,14 @@ def _count_citations(db: _Database) -> None:
 _RECORD = f"SELECT {','.join(_COLUMNS)} FROM papers WHERE paper_id IN ({{}})"
 _BRIEF = "SELECT paper_id, title, abstract, year, citation_count, concepts FROM papers WHERE paper_id IN ({})"
 _CITED = "SELECT source_id, target_id FROM citation_edges WHERE source_id IN ({})"
-_JOINED = 1000  # lists that are read at a time
+_LISTS_AT_A_TIME = 1000  # lists that are read at a time
 
 def _with_lists(path: Path, rows: Iterable[tuple[Any, str]]) -> list[tuple[Any, tuple[str, ...]]]:
     "Pairs whose second part is a list of texts that is kept as JSON."
     rows, lists = [*rows], list[list]()
     with reading(f"{path}", REBUILD):
-        for start in range(0, len(rows), _JOINED):  # a few long texts are read sooner than many short ones
-            part = json.loads(f"[{','.join(kept for _, kept in rows[start : start + _JOINED])}]")
+        for start in range(0, len(rows), _LISTS_AT_A_TIME):  # a few long texts are read sooner than many short ones
+            part = json.loads(f"[{','.join(kept for _, kept in rows[start : start + _LISTS_AT_A_TIME])}]")
             if not {*map(type, part)} <= {list} or not {*map(type, chain.from_iterable(part))} <= {str}:
                 raise ValueError("no list of texts")
             lists += part
@@ -362,16 +362,16 @@ def _briefs_by_id(db: _Database, ids: list[str]) -> dict[str, tuple[str, str, in
             in _with_lists(db.path, ((brief[:-1], brief[-1]) for brief in rows))}
 
 # %% ../../nbs/30_store.ipynb #c007l2
-_MOST = 2**31 - 1  # the largest number that a column of 32 bits holds; an older database may have more
-_KEPT = "SELECT paper_id, year, citation_count, length(abstract), lower(concepts) FROM papers ORDER BY row"
+_MOST_IN_32_BITS = 2**31 - 1  # the largest number that a column of 32 bits holds; an older database may have more
+_KEPT_VALUES = "SELECT paper_id, year, citation_count, length(abstract), lower(concepts) FROM papers ORDER BY row"
 
 def _keep_columns(db: _Database) -> None:
     "Write the columns that every opening needs."
     ids, numbers = list[str](), [array("i") for _ in range(3)]
     def concepts() -> Iterator[list[str]]:
-        for paper_id, *values, names in db.connection.execute(_KEPT):
+        for paper_id, *values, names in db.connection.execute(_KEPT_VALUES):
             ids.append(paper_id)
-            for column, value in zip(numbers, values, strict=True): column.append(min(value or 0, _MOST))
+            for column, value in zip(numbers, values, strict=True): column.append(min(value or 0, _MOST_IN_32_BITS))
             yield [" ".join(name.splitlines()) for name in json.loads(names)]
     packed = pack_concepts(concepts())
     columns = dict(zip(("years", "citation_counts", "lengths"), numbers, strict=True))
@@ -409,7 +409,7 @@ def _numbers_by_row(db: _Database, name: str, value: str) -> np.ndarray:
         rows = db.typed(db.rows(f"SELECT {value} FROM papers ORDER BY row"), _NUMBER)
     with reading(f"{db.path}", REBUILD):
         if kept is not None: numbers = np.frombuffer(kept, dtype="<i4")
-        else: numbers = np.array([min(n or 0, _MOST) for (n,) in rows], dtype=np.int32)
+        else: numbers = np.array([min(n or 0, _MOST_IN_32_BITS) for (n,) in rows], dtype=np.int32)
         return checked_array(numbers, "i", (_paper_count(db),), None if name == "years" else 0)
 
 def _concepts_by_row(db: _Database) -> Sequence[tuple[str, ...]]:
@@ -452,14 +452,14 @@ def _passages(db: _Database) -> list[tuple[str, int, str]]:
     return [(f"{paper_id}#{i}", row, text) for (paper_id, row), texts in by_paper for i, text in enumerate(texts)]
 
 # %% ../../nbs/30_store.ipynb #c007s
-_SOURCES = ("acl", "arxiv", "doi", "s2", "bib")  # the prefixes of paper ids
+_ID_PREFIXES = ("acl", "arxiv", "doi", "s2", "bib")  # the prefixes of paper ids
 _ANTHOLOGY = ("10.18653/v1/", "10.3115/")  # a DOI of the ACL Anthology is one of these and the Anthology's id
 
 def _spellings(name: str) -> tuple[list[str], list[str], str | None]:
     "The paper ids, the DOIs and the arXiv id that a name can stand for."
     doi, arxiv = normal_doi(name), normal_arxiv_id(name)
     bare = name.strip().rstrip("/").rpartition("aclanthology.org/")[2].removesuffix(".pdf")
-    ids = [bare, *(f"{source}:{bare}" for source in _SOURCES)]
+    ids = [bare, *(f"{source}:{bare}" for source in _ID_PREFIXES)]
     ids += ([f"arxiv:{arxiv}"] if arxiv else []) + ([f"doi:{doi}"] if doi else [])
     dois = [doi, f"10.48550/arxiv.{arxiv}" if arxiv else None, *(prefix + bare.lower() for prefix in _ANTHOLOGY)]
     return ids, [d for d in dois if d], arxiv
@@ -511,11 +511,11 @@ class Store:
 
     def add_edges(self, edges: Iterable[CitationEdge]) -> None:
         "Add citations; those already there change nothing. Raises `CorpusError` where an end is not in the corpus."
-        _add_citing(self._db, _ADD_EDGE, ((e.source_id, e.target_id) for e in edges))
+        _add_citations(self._db, _ADD_EDGE, ((e.source_id, e.target_id) for e in edges))
 
     def add_contexts(self, contexts: Iterable[CitationContext]) -> None:
         "Add citing sentences; those there already change nothing. Raises `CorpusError` where a cited paper is missing."
-        _add_citing(self._db, _ADD_CONTEXT,
+        _add_citations(self._db, _ADD_CONTEXT,
                     ((c.context_id, c.citing_id, c.cited_id, c.text, c.group_id) for c in contexts))
 
     def count_citations(self) -> None:
