@@ -198,6 +198,6 @@ class ContextIndex:
         if self.called is None: return np.zeros(papers, dtype=np.float32), np.zeros(papers, dtype=np.float32)
         return _votes_for_papers(self.called, self.cited, self.seen, text, papers)
 
-    def known_as(self, name: str) -> int | None:  # row of a paper; None: no paper stands out
-        "The paper that citing sentences call by a name of up to three words."
+    def known_as(self, name: str) -> int | None:
+        "The row of the paper that citing sentences call by a name of up to three words; None if none stands out."
         return None if self.called is None else _paper_called(self.called, self.cited, self.seen, name)

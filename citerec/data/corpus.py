@@ -288,12 +288,13 @@ def _shared_parts(folder: Path, manifest: dict[str, Any], settings: Settings) ->
         if parts is None: parts = _OPENED.parts[key] = _Parts(folder, manifest, settings)
         return parts
 
-def _part_of(part: made_once[Any]) -> Any:
+def _part_of(part: made_once[Any], meaning: str) -> Any:
     "A property of a corpus: one of its `_Parts`."
     def take(corpus: Any) -> Any:
         value = getattr(corpus._parts, part.name)
         corpus._take_notes()
         return value
+    take.__doc__ = meaning
     return made_once(take)
 
 def _close_if_last(corpus: "Corpus") -> None:
@@ -310,17 +311,17 @@ Brief = tuple[str, str, int | None, int, tuple[str, ...]]  # title, abstract, ye
 
 class Corpus:
     "Papers, citations and contexts with the indexes to search them. Made by `Corpus.build`, read by `Corpus.open`."
-    ids = _part_of(_Parts.ids)  # paper ids by row
-    lengths = _part_of(_Parts.lengths)  # int32, shape (papers,): characters of each abstract by row
-    columns = _part_of(_Parts.columns)  # years, citation counts, concepts and labels by row
-    vectors = _part_of(_Parts.vectors)  # float32, shape (papers, dim), rows of length 1; those of many stay on the disk
-    titles = _part_of(_Parts.titles)  # the index of titles
-    lexical = _part_of(_Parts.lexical)  # the word index
-    graph = _part_of(_Parts.graph)  # the citation graph
-    given = _part_of(_Parts.given)  # what papers call their own work; None: an older corpus, or it is damaged
-    chunk_index = _part_of(_Parts.chunk_index)  # the index of passages; None: no full texts, or it is damaged
-    context_index = _part_of(_Parts.context_index)  # that of citing sentences; None: no sentences, or it is damaged
-    made_here = _part_of(_Parts.made_here)  # whether this user made it in this place, or trusts who did
+    ids = _part_of(_Parts.ids, "Paper ids by row.")
+    lengths = _part_of(_Parts.lengths, "Characters of each abstract by row; int32, shape (papers,).")
+    columns = _part_of(_Parts.columns, "Years, citation counts, concepts and labels by row.")
+    vectors = _part_of(_Parts.vectors, "The embedding of every paper, a row of length 1 each; many stay on the disk.")
+    titles = _part_of(_Parts.titles, "The index of titles.")
+    lexical = _part_of(_Parts.lexical, "The word index.")
+    graph = _part_of(_Parts.graph, "The citation graph.")
+    given = _part_of(_Parts.given, "What papers call their own work; None where an older citerec built the corpus.")
+    chunk_index = _part_of(_Parts.chunk_index, "The index of passages; None where there are no full texts.")
+    context_index = _part_of(_Parts.context_index, "The index of citing sentences; None where there are none.")
+    made_here = _part_of(_Parts.made_here, "Whether this user made the corpus in this place, or trusts who did.")
 
     def __init__(self,
                  folder: Path,  # a complete corpus
@@ -357,7 +358,10 @@ class Corpus:
         return _open_shared(Path(folder), settings or load_settings())
 
     @classmethod
-    def open_alone(cls, folder: str | Path, settings: Settings | None = None) -> Self:
+    def open_alone(cls,
+                   folder: str | Path,  # folder of a corpus
+                   settings: Settings | None = None,  # None: from the environment
+                   ) -> Self:
         "Open a corpus that shares nothing, to look at what lies on the disk now."
         return cls(Path(folder), read_manifest(Path(folder)), settings or load_settings())
 
@@ -394,23 +398,31 @@ class Corpus:
         "What the papers' `abstract` is: \"abstract\", or \"summary\" where the corpus' makers wrote some of them."
         return self.manifest["text_kind"]
 
-    def text_kind_of(self, paper_id: str) -> str:  # "abstract" or "summary"
+    def text_kind_of(self,
+                     paper_id: str,  # id of a paper of the corpus
+                     ) -> str:  # "abstract" or "summary"
         "Whose words a paper's text is: the authors' or the corpus' makers'."
         if not self.store.summaries: return self.text_kind  # an older corpus says it for all papers at once
         return "summary" if paper_id in self.store.summaries else "abstract"
 
-    def row(self, paper_id: str) -> int:
+    def row(self,
+            paper_id: str,  # id of a paper of the corpus
+            ) -> int:
         "The row of a paper; raises `CorpusError` where the corpus does not hold it."
         if paper_id in self.columns.row_of: return self.columns.row_of[paper_id]
         raise CorpusError(f"The corpus has no paper {paper_id!r}.", "Look at `corpus.ids` for what it holds.")
 
-    def papers(self, paper_ids: Sequence[str]) -> list[Paper]:  # in the order of the ids
+    def papers(self,
+               paper_ids: Sequence[str],  # ids of papers of the corpus
+               ) -> list[Paper]:  # in the order of the ids
         "Look papers up; raises `CorpusError` for an id that the corpus does not hold."
         papers = self.store.papers(paper_ids)
         if self.store.summaries or self.text_kind == "abstract": return papers
         return [p.model_copy(update={"text_kind": self.text_kind}) for p in papers]
 
-    def briefs(self, paper_ids: Sequence[str]) -> dict[str, Brief]:  # by id
+    def briefs(self,
+               paper_ids: Sequence[str],  # ids of papers of the corpus
+               ) -> dict[str, Brief]:  # by id
         "What is shown of candidates; quicker than whole records."
         return self.store.briefs(paper_ids)
 
@@ -427,7 +439,9 @@ class Corpus:
         "The paper that citing sentences call by a name; else the only one that surely gives its own work this name."
         return _known_as(self, name, exclude_ids)
 
-    def name_of(self, paper: Paper) -> str:  # "": none is known, or another paper has it as well
+    def name_of(self,
+                paper: Paper,  # of the corpus
+                ) -> str:  # "": none is known, or another paper has it as well
         "A name of a paper that its title lacks, such as DPO."
         name = name_beside(paper.title, paper.abstract)
         return name if name and self.known_as(name) == [paper.paper_id] else ""
@@ -436,8 +450,10 @@ class Corpus:
         "All citing sentences."
         return self.store.contexts()
 
-    def contexts_at(self, places: Sequence[int]) -> dict[int, CitationContext]:  # place -> sentence
-        "Look citing sentences up by their places in `context_index`."
+    def contexts_at(self,
+                    places: Sequence[int],  # among the sentences of `context_index`
+                    ) -> dict[int, CitationContext]:  # place -> sentence
+        "Look citing sentences up."
         return _contexts_at(self, places)
 
     @property
@@ -598,9 +614,9 @@ def _open_shared(folder: Path, settings: Settings) -> Corpus:
     with _OPENED.lock: return Corpus(folder, manifest, settings, _shared_parts(folder, manifest, settings))
 
 # %% ../../nbs/41_corpus.ipynb #b002
-def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
-              recipe: dict[str, Any] | None) -> list[str]:
-    "Build or repair the corpus of a folder; gives what was repaired."
+def _build_and_open(folder: Path, source: Source, settings: Settings, progress: bool,
+                    recipe: dict[str, Any] | None) -> Corpus:
+    "Build or repair the corpus of a folder."
     check_folder(folder)
     check_source(source, folder)
     embedder = Embedder(settings.embedding_model, settings.embedding_batch, settings.device)
@@ -610,18 +626,13 @@ def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
     folder.mkdir(parents=True, exist_ok=True)
     with working_in(folder):
         repaired = _repair_or_begin(source, folder, settings, progress)
-        if repaired is not None: return repaired
-        with embedding_on(settings.engine, embedder, progress) as working:
-            manifest = build_files(source, folder, working, progress)
-        write_manifest(folder, manifest | ({"recipe": recipe} if recipe else {}))
-        for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
-    return []
-
-def _build_and_open(folder: Path, source: Source, settings: Settings, progress: bool,
-                    recipe: dict[str, Any] | None) -> Corpus:
-    repaired = _build_in(folder, source, settings, progress, recipe)
+        if repaired is None:
+            with embedding_on(settings.engine, embedder, progress) as working:
+                manifest = build_files(source, folder, working, progress)
+            write_manifest(folder, manifest | ({"recipe": recipe} if recipe else {}))
+            for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
     corpus = Corpus.open(folder, settings)
-    corpus.repaired = repaired
+    corpus.repaired = repaired or []
     if settings.qdrant_url: assert corpus.index  # sends the vectors
     return corpus
 

@@ -176,11 +176,15 @@ class Embedder:
         other._queries, other.model = _Queries(), self.model.with_layers(layers, weights)
         return other
 
-    def embed_query(self, text: str) -> np.ndarray:  # float32, shape (dim,), length 1
+    def embed_query(self,
+                    text: str,
+                    ) -> np.ndarray:  # float32, shape (dim,), length 1
         "Embed a query, with the model's instruction for queries where it has one."
         return self._of_queries([text])[0]
 
-    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
+    def embed_queries(self,
+                      texts: Sequence[str],
+                      ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed several queries at once; those that were asked before are remembered."
         return np.stack(self._of_queries(texts)) if texts else np.zeros((0, self.dim), dtype=np.float32)
 

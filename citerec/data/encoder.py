@@ -238,11 +238,13 @@ class BertEncoder:
     def _batches_of(self, encoded: Sequence[list[int]]) -> list[tuple[int, list[int]]]:
         return _sorted_batches([len(ids) for ids in encoded], _WIDTHS[self.bits], self.positions)
 
-    def batches(self, texts: Sequence[str]) -> list[list[int]]:  # places of the texts of each batch
-        "The batches in which `encode` embeds texts; in 16 bits, a vector depends a little on its batch."
+    def batches(self, texts: Sequence[str]) -> list[list[int]]:
+        "The places of the texts in each batch that `encode` makes; in 16 bits, a vector depends a little on its batch."
         return [rows for _, rows in self._batches_of(self.token_ids(texts))]
 
-    def encode(self, texts: Sequence[str]) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
+    def encode(self,
+               texts: Sequence[str],
+               ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts."
         import torch
         def pooled(ids: Any, mask: Any, rows: list[int]) -> Any:

@@ -39,12 +39,12 @@ class Graph:
 
     def __len__(self) -> int: return self.references.shape[0]
 
-    def references_of(self, row: int) -> np.ndarray:  # rows, ascending
-        "The papers that a paper cites."
+    def references_of(self, row: int) -> np.ndarray:
+        "The rows of the papers that a paper cites, ascending."
         return np.sort(self.references.indices[self.references.indptr[row] : self.references.indptr[row + 1]])
 
-    def citations_of(self, row: int) -> np.ndarray:  # rows, ascending
-        "The papers that cite a paper."
+    def citations_of(self, row: int) -> np.ndarray:
+        "The rows of the papers that cite a paper, ascending."
         return np.sort(self.citations.indices[self.citations.indptr[row] : self.citations.indptr[row + 1]])
 
     def citation_counts(self) -> np.ndarray:  # int64, shape (papers,)

@@ -189,8 +189,8 @@ class LexicalIndex:
         "BM25 of every paper for a query."
         return self._scores(tuple(s for s in dict.fromkeys(stems(text)) if s in self.frequencies))
 
-    def idf(self, stem: str) -> float:  # at least 0; a word that is not in the corpus weighs as much as the rarest one
-        "Inverse document frequency: how rare a word is in this corpus."
+    def idf(self, stem: str) -> float:
+        "Inverse document frequency: how rare a word is in this corpus; one that it lacks weighs as much as the rarest."
         return _idf(self.size, self.frequencies.get(stem, 0))
 
     @classmethod

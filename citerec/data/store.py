@@ -535,8 +535,8 @@ class Store:
         "The papers whose text is a summary by the corpus' makers."
         return self._db.summaries
 
-    def papers(self, paper_ids: Sequence[str]) -> list[Paper]:  # in the order of the ids
-        "Look papers up by id; raises `CorpusError` for an id that is not in the corpus."
+    def papers(self, paper_ids: Sequence[str]) -> list[Paper]:
+        "Look papers up, in the order of the ids; raises `CorpusError` for an id that is not in the corpus."
         return _papers_by_id(self._db, paper_ids)
 
     def briefs(self, paper_ids: Sequence[str]) -> dict[str, tuple[str, str, int | None, int, tuple[str, ...]]]:
@@ -604,8 +604,8 @@ class Store:
         "Concepts by row, in lower case."
         return _concepts_by_row(self._db)
 
-    def sparse(self, name: str) -> dict[int, str]:  # row -> value; awards as JSON
-        "A value that few papers have: \"bibkey\", \"language\" or \"awards\"."
+    def sparse(self, name: str) -> dict[int, str]:
+        "Row -> a value that few papers have: \"bibkey\", \"language\", or \"awards\" as JSON."
         return _rare_column(self._db, name)
 
     def references(self) -> Iterator[tuple[str, list[str]]]:
@@ -641,17 +641,17 @@ class Store:
         "Look papers up by any of their names."
         return _ids_named(self._db, name)
 
-    def keyed(self, bibkey: str) -> list[str]:  # ids; more than one where several bibliographies use the key
-        "Papers with this citation key, in this case, in the user's own bibliography or in their source."
+    def keyed(self, bibkey: str) -> list[str]:
+        "Ids of papers with this citation key, in this case; more than one where several bibliographies use it."
         return _ids_keyed(self._db, bibkey)
 
-    def titled(self, title: str) -> list[str]:  # ids of papers
-        "Papers with exactly this title, letters of English in either case."
+    def titled(self, title: str) -> list[str]:
+        "Ids of papers with exactly this title, letters of English in either case."
         sql = "SELECT paper_id FROM papers WHERE title = ? COLLATE NOCASE ORDER BY row"
         return [i for (i,) in self._db.rows(sql, (title.strip(),))]
 
-    def row_of(self, paper_id: str) -> int | None:  # None where the corpus does not hold it
-        "The row of a paper."
+    def row_of(self, paper_id: str) -> int | None:
+        "The row of a paper; None where the corpus does not hold it."
         rows = self._db.rows("SELECT row FROM papers WHERE paper_id = ?", (paper_id,))
         return rows[0][0] if rows else None
 
