@@ -41,20 +41,30 @@ def different(contexts: Sequence[tuple[str, str, int, str]]) -> tuple[list[int],
     return first, same
 
 # %% ../../nbs/39_contexts.ipynb #c006a
-_PARTS = {"lexical": (without_markers, .5), "beside": (beside_marker, .2),
+_WORD_INDEXES = {"lexical": (without_markers, .5), "beside": (beside_marker, .2),
           "names": (names_beside_marker, 0)}  # index -> the part of a sentence that it reads, and BM25's parameter b
 _CALLED = "called"  # folder of the table of names
 
 def _build_words(folder: Path, texts: Sequence[str]) -> None:
     "Build the three word indexes of citing sentences and the table of names; what exists is kept."
-    for name, (part_of, b) in _PARTS.items():
+    for name, (part_of, b) in _WORD_INDEXES.items():
         if not (folder / name).exists(): LexicalIndex.build(folder / name, [part_of(text) for text in texts], b=b)
     if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, texts)
+
+# %% ../../nbs/39_contexts.ipynb #c006b3
+def _open_words(folder: Path, sentences: int, old: bool,
+                ) -> tuple[tuple[LexicalIndex, LexicalIndex, LexicalIndex], NameIndex | None]:
+    "What `_build_words` built, checked to be of so many sentences; an old corpus may have no table of names."
+    lexical, beside, names = (LexicalIndex(folder / name) for name in _WORD_INDEXES)
+    called = None if old and not (folder / _CALLED).exists() else NameIndex(folder / _CALLED)
+    sizes = {lexical.size, beside.size, names.size, called.size if called else sentences}
+    if sizes == {sentences}: return (lexical, beside, names), called
+    raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
 
 # %% ../../nbs/39_contexts.ipynb #c006b2
 _PLACES = "places.npz"  # file of `_write_places`
 
-def _packed(texts: Iterable[str]) -> np.ndarray: return np.frombuffer(pack_texts(texts), dtype=np.uint8)
+def _packed_array(texts: Iterable[str]) -> np.ndarray: return np.frombuffer(pack_texts(texts), dtype=np.uint8)
 
 def _read_places(path: Path, papers: int) -> tuple[dict[str, np.ndarray], PackedTexts, PackedTexts]:
     "What `_write_places` wrote, checked; the ids of the sentences, and the documents that they are from."
@@ -70,20 +80,42 @@ def _write_places(folder: Path, contexts: Sequence[tuple[str, str, int, str]], s
     number: dict[str, int] = {}
     citing = [number.setdefault(c[1], len(number)) for c in contexts]
     write_arrays(folder / _PLACES, same=np.array(same, dtype=np.int32), citing=np.array(citing, dtype=np.int32),
-                 cited=np.array([c[2] for c in contexts], dtype=np.int32), documents=_packed(number),
-                 ids=_packed(c[0] for c in contexts))
+                 cited=np.array([c[2] for c in contexts], dtype=np.int32), documents=_packed_array(number),
+                 ids=_packed_array(c[0] for c in contexts))
 
 # %% ../../nbs/39_contexts.ipynb #c006d
-def _pooled(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: int, best: bool) -> np.ndarray:
+def _values_of_papers(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, papers: int, best: bool) -> np.ndarray:
     "Values of the papers in `rows`, whose sentences begin at `starts`; 0 for all other papers."
     out = np.zeros(papers, dtype=np.float32)
     out[rows] = (np.maximum if best else np.add).reduceat(values, starts)
     return out
 
-# %% ../../nbs/39_contexts.ipynb #c007
+# %% ../../nbs/39_contexts.ipynb #c007n
+_MOSTLY, _CLEARLY = 1 / 3, 2  # least share of a name's weight, and times the weight of the next paper, of what it means
+_WEIGHT_UNSEEN = 1.0  # weight of sentences that were not seen: a name that was used once or twice says little
+_LEAST_WEIGHT = .1  # weight below which nothing is known of a name
+
+def _votes_for_papers(called: NameIndex, cited: np.ndarray, seen: np.ndarray, text: str, papers: int,
+                      ) -> tuple[np.ndarray, np.ndarray]:
+    "All votes of the phrases of a text for each paper, and the largest share of one phrase."
+    shares, votes = called.shares(text, seen)
+    size = len(cited)
+    of_paper = sparse.csr_matrix((np.ones(size, dtype=np.float32), cited, np.arange(size + 1)), (size, papers))
+    by_paper = shares @ of_paper
+    best = by_paper.max(axis=0).toarray().ravel() if len(votes) else np.zeros(papers)
+    return (by_paper.T @ votes).astype(np.float32), best.astype(np.float32)
+
+def _paper_called(called: NameIndex, cited: np.ndarray, seen: np.ndarray, name: str) -> int | None:
+    "The row of the paper that a name means; None where no paper stands out."
+    said = np.bincount(cited, called.sentences(name) * seen)
+    second, first = np.sort([0, 0, *said])[-2:]
+    means = first >= max(_MOSTLY * (said.sum() + _WEIGHT_UNSEEN), _CLEARLY * second, _LEAST_WEIGHT)
+    return int(said.argmax()) if means else None
+
+# %% ../../nbs/39_contexts.ipynb #c007b
 @dataclass(frozen=True)
-class _Sentences:
-    "Vectors, words and origins of citing sentences, in the order of the papers they cite."
+class ContextIndex:
+    "The citing sentences of a corpus: vectors, words and origins, in the order of the papers they cite."
     vectors: np.ndarray | ByteVectors  # float32, shape (contexts, dim)
     lexical: LexicalIndex
     beside: LexicalIndex  # the words beside the markers
@@ -95,53 +127,6 @@ class _Sentences:
     ids: np.ndarray | PackedTexts  # str, shape (contexts,): of the sentences
     documents: PackedTexts | None = None  # the different documents, of which `citing` has the places; None: no places
 
-    @made_once
-    def _papers(self) -> tuple[np.ndarray, np.ndarray]:
-        "Rows of the cited papers, and where the sentences that cite each begin."
-        return np.unique(self.cited, return_index=True)
-
-    def by_paper(self,
-                 values: np.ndarray,  # shape (contexts,), at least 0
-                 papers: int,  # how many papers the corpus has
-                 best: bool = True,  # the best sentence of each paper; False: the sum of all
-                 ) -> np.ndarray:  # float32, shape (papers,); 0 where a paper is cited in no sentence
-        "Turn values of sentences into values of the papers that they cite."
-        return _pooled(np.where(self.seen, values, 0), *self._papers, papers, best)
-
-# %% ../../nbs/39_contexts.ipynb #c007n
-_MOSTLY, _CLEARLY = 1 / 3, 2  # least share of a name's weight, and times the weight of the next paper, of what it means
-_UNKNOWN = 1.0  # weight of sentences that were not seen: a name that was used once or twice says little
-_LEAST = .1  # weight below which nothing is known of a name
-
-class _Names(_Sentences):
-    "What papers are called in citing sentences."
-    def named_in(self,
-                 text: str,
-                 papers: int,  # how many papers the corpus has
-                 ) -> tuple[np.ndarray, np.ndarray]:  # float32, shape (papers,): all votes, and the largest share
-        "How much the phrases of a text mean each paper; zeros where there is no table of names."
-        if self.called is None: return np.zeros(papers, dtype=np.float32), np.zeros(papers, dtype=np.float32)
-        shares, votes = self.called.shares(text, self.seen)
-        size = len(self.cited)
-        of_paper = sparse.csr_matrix((np.ones(size, dtype=np.float32), self.cited, np.arange(size + 1)), (size, papers))
-        by_paper = shares @ of_paper
-        best = by_paper.max(axis=0).toarray().ravel() if len(votes) else np.zeros(papers)
-        return (by_paper.T @ votes).astype(np.float32), best.astype(np.float32)
-
-    def known_as(self,
-                 name: str,  # of up to three words
-                 ) -> int | None:  # row of a paper; None: no paper stands out
-        "The paper that citing sentences call by a name."
-        if self.called is None: return None
-        said = np.bincount(self.cited, self.called.sentences(name) * self.seen)
-        second, first = np.sort([0, 0, *said])[-2:]
-        means = first >= max(_MOSTLY * (said.sum() + _UNKNOWN), _CLEARLY * second, _LEAST)
-        return int(said.argmax()) if means else None
-
-# %% ../../nbs/39_contexts.ipynb #c007b
-@dataclass(frozen=True)
-class ContextIndex(_Names):
-    "The citing sentences of a corpus, in the order of the papers they cite."
     @classmethod
     def build(cls,
               folder: Path,
@@ -165,13 +150,10 @@ class ContextIndex(_Names):
              ) -> "ContextIndex":
         "Read the index of these sentences."
         first, same = different(contexts)
-        lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
-        called = NameIndex(folder / _CALLED) if (folder / _CALLED).exists() else None
-        if {lexical.size, beside.size, names.size, called.size if called else lexical.size} != {len(contexts)}:
-            raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
+        words, called = _open_words(folder, len(contexts), old=True)
         vectors = read_vectors(folder / "vectors", [contexts[i][0] for i in first])[same]
         ids, citing, cited = (np.array([c[i] for c in contexts]) for i in range(3))
-        return cls(vectors, lexical, beside, names, called, citing, cited, np.ones(len(contexts), dtype=bool), ids)
+        return cls(vectors, *words, called, citing, cited, np.ones(len(contexts), dtype=bool), ids)
 
     @classmethod
     def open_kept(cls,
@@ -181,20 +163,41 @@ class ContextIndex(_Names):
         "Read the index of many sentences without reading these."
         if not (folder / _PLACES).exists(): return None
         with reading(f"{folder / _PLACES}"): places, ids, documents = _read_places(folder / _PLACES, papers)
-        lexical, beside, names = (LexicalIndex(folder / name) for name in _PARTS)
-        called, same = NameIndex(folder / _CALLED), places["same"]
-        if {lexical.size, beside.size, names.size, called.size} != {len(same)}:
-            raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
+        same = places["same"]
+        words, called = _open_words(folder, len(same), old=False)
         vectors = ByteVectors.open(folder / "vectors", int(same.max()) + 1, same)
         if vectors is None: return None  # many sentences, few of which are different
-        return cls(vectors, lexical, beside, names, called, places["citing"], places["cited"],
-                   np.ones(len(same), dtype=bool), ids, documents)
+        seen = np.ones(len(same), dtype=bool)
+        return cls(vectors, *words, called, places["citing"], places["cited"], seen, ids, documents)
 
-    def without(self,
-                document_ids: Iterable[str],
-                ) -> "ContextIndex":
+    def without(self, document_ids: Iterable[str]) -> "ContextIndex":
         "The index without the sentences of these documents."
         names = set(document_ids)
         hidden: list = [*names]
         if names and self.documents is not None: hidden = [i for i, n in enumerate(self.documents) if n in names]
         return replace(self, seen=self.seen & ~np.isin(self.citing, hidden)) if hidden else self
+
+    @made_once
+    def _cited_papers(self) -> tuple[np.ndarray, np.ndarray]:
+        "Rows of the cited papers, and where the sentences that cite each begin."
+        return np.unique(self.cited, return_index=True)
+
+    def by_paper(self,
+                 values: np.ndarray,  # shape (contexts,), at least 0
+                 papers: int,  # how many papers the corpus has
+                 best: bool = True,  # the best sentence of each paper; False: the sum of all
+                 ) -> np.ndarray:  # float32, shape (papers,); 0 where a paper is cited in no sentence
+        "Turn values of sentences into values of the papers that they cite."
+        return _values_of_papers(np.where(self.seen, values, 0), *self._cited_papers, papers, best)
+
+    def named_in(self,
+                 text: str,
+                 papers: int,  # how many papers the corpus has
+                 ) -> tuple[np.ndarray, np.ndarray]:  # float32, shape (papers,): all votes, and the largest share
+        "How much the phrases of a text mean each paper; zeros where there is no table of names."
+        if self.called is None: return np.zeros(papers, dtype=np.float32), np.zeros(papers, dtype=np.float32)
+        return _votes_for_papers(self.called, self.cited, self.seen, text, papers)
+
+    def known_as(self, name: str) -> int | None:
+        "The row of the paper that citing sentences call by a name of up to three words; None if none stands out."
+        return None if self.called is None else _paper_called(self.called, self.cited, self.seen, name)

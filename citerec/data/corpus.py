@@ -7,7 +7,6 @@ __all__ = ['log', 'Brief', 'Corpus', 'next_update', 'check_corpus', 'repair_corp
 
 # %% ../../nbs/41_corpus.ipynb #c003
 import contextlib
-import copy
 import hashlib
 import html
 import logging
@@ -15,7 +14,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Self, TypeVar
@@ -83,34 +82,38 @@ from ..sources.source import Source
 from ..trust import is_trusted
 
 # %% ../../nbs/41_corpus.ipynb #c008a
-_T = TypeVar("_T")
-log = logging.getLogger("citerec")
+_COMPARED = 256 << 20  # bytes of a part up to which its checksums are compared when it is loaded; else the sizes are
 
-class _loaded_once(made_once[_T]):
-    "A part of a corpus that is loaded once in a process, however often the corpus was opened."
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        if instance is None: return self
-        original = instance.__dict__.get("_original")
-        if original is None: return super().__get__(instance, owner)
-        instance.__dict__[self.name] = value = getattr(original, self.name)
-        for note in original.notes: instance._note(note)
-        return value
+def _was_updated(folder: Path, manifest: Mapping[str, Any]) -> bool:
+    "Whether the files on the disk are no longer those of a manifest that was read before."
+    try: return read_manifest(folder).get("files") != manifest.get("files")
+    except CorpusError: return False
 
-# %% ../../nbs/41_corpus.ipynb #o003
-class _Opened:
-    "The corpora that this process has open, by what they were opened from."
-    def __init__(self):
-        self.lock, self.originals = threading.RLock(), WeakValueDictionary[tuple, "Corpus"]()
-        self.told: set[Path] = set()  # corpora of which the log says that another process holds the index
+class _Folder:
+    "The folder of a complete corpus."
+    def __init__(self, path: Path, manifest: dict[str, Any]):
+        self.path, self.manifest = path, manifest
+        self.files = path / manifest.get("files", ".")  # where the database and the indexes lie
+        sums = manifest.get("checksums", {})  # none where an older citerec built it
+        self.checksums: Checksums = {name: tuple(one) for name, one in sums.items()}  # of all files
+        if self.files.is_symlink() and self.files != path: raise CorpusError(f"{self.files} is a link.", REBUILD)
 
-_OPENED = _Opened()
-
-def _begin() -> None:
-    "After a fork: forget the open corpora of the parent process, and a lock that one of its threads may have held."
-    global _OPENED
-    _OPENED = _Opened()
-
-if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=_begin)
+    @contextlib.contextmanager
+    def loading(self, part: str) -> Iterator[Path]:
+        "Compare a part with its checksums before it is loaded; raise `CorpusError` where it is not what was built."
+        fix = REBUILD if part == "corpus.db" else REPAIR
+        try:
+            for name, fault in strange_entries(self.files / part).items():
+                raise CorpusError(f"{self.files / part / name} {fault}.", fix)
+            sums = sums_of(part, self.checksums)
+            few = sum(size for size, *_ in sums.values()) <= _COMPARED
+            for name, fault in altered(self.files, sums, bytes_too=few).items():
+                raise CorpusError(f"{self.files / name} {fault}.", fix)
+            with reading(f"{self.files / part}"): yield self.files / part
+        except CorpusError:
+            if not _was_updated(self.path, self.manifest): raise
+            raise CorpusError(f"The corpus in {self.path} was updated after it was opened, "
+                              "and its old files are gone.", "Open it again.") from None
 
 # %% ../../nbs/41_corpus.ipynb #o004
 def _same_model(name: str, settings: Settings) -> bool:
@@ -119,148 +122,277 @@ def _same_model(name: str, settings: Settings) -> bool:
     if name == chosen: return True
     return Path(name).is_dir() and Path(chosen).is_dir() and Path(name).resolve() == Path(chosen).resolve()
 
-# %% ../../nbs/41_corpus.ipynb #o007
-_COMPARED = 256 << 20  # bytes of a part up to which its checksums are compared when it is loaded; else the sizes are
+# %% ../../nbs/41_corpus.ipynb #o011
+_T = TypeVar("_T")
 
-class _Files:
-    "The folder of a corpus, opened: its manifest, its database and its embedding model."
-    def __init__(self,
-                 folder: Path,  # a complete corpus
-                 manifest: dict[str, Any],  # what the file manifest.json of the folder holds
-                 settings: Settings,  # models, devices and addresses
-                 ):
-        self.folder, self.manifest, self.settings = folder, manifest, settings
-        self.files = folder / manifest.get("files", ".")  # where the database and the indexes lie
+class _Parts:
+    "What is loaded of a corpus, once for all objects that share it."
+    def __init__(self, folder: Path, manifest: dict[str, Any], settings: Settings):
+        self.folder, self.settings = _Folder(folder, manifest), settings
+        self.files, self.loading = self.folder.files, self.folder.loading
         self.notes: list[str] = []  # faults that change answers, in sentences
-        sums = manifest.get("checksums", {})  # none where an older citerec built it
-        self.checksums: Checksums = {name: tuple(one) for name, one in sums.items()}  # of all files
-        self.repaired: list[str] = []  # what the build that opened it found damaged and made again, in sentences
-        self.users: WeakSet[_Files] = WeakSet()  # objects that share the parts loaded here
-        if self.files.is_symlink() and self.files != folder: raise CorpusError(f"{self.files} is a link.", REBUILD)
-        with self._loading("corpus.db"): self.store = Store(self.files / "corpus.db", whole=True)
-        if not self.checksums and len(self.store) != manifest["counts"]["papers"]:
+        self.users: WeakSet[Corpus] = WeakSet()  # objects that share these parts
+        with self.loading("corpus.db") as path: self.store = Store(path, whole=True)
+        if not self.folder.checksums and len(self.store) != manifest["counts"]["papers"]:
             self.store.close()
             raise CorpusError(f"{self.store.path} does not hold the papers of this corpus.", REBUILD)
         model, trusted = manifest["model"], _same_model(manifest["model"], settings)
         self.embedder = Embedder(model, settings.embedding_batch, settings.device, manifest["model_sha256"], trusted)
 
-    @contextlib.contextmanager
-    def _loading(self, part: str) -> Iterator[None]:
-        "Before a part is loaded, compare it with its checksums; raise `CorpusError` where it is not what was built."
-        try:
-            for name, fault in strange_entries(self.files / part).items():
-                raise CorpusError(f"{self.files / part / name} {fault}.", REBUILD if part == "corpus.db" else REPAIR)
-            sums = sums_of(part, self.checksums)
-            few = sum(size for size, *_ in sums.values()) <= _COMPARED
-            for name, fault in altered(self.files, sums, bytes_too=few).items():
-                raise CorpusError(f"{self.files / name} {fault}.", REBUILD if part == "corpus.db" else REPAIR)
-            with reading(f"{self.files / part}"): yield
-        except CorpusError:
-            if not _was_updated(self.folder, self.manifest): raise
-            raise CorpusError(f"The corpus in {self.folder} was updated after it was opened, "
-                              "and its old files are gone.", "Open it again.") from None
-
-    def _note(self, note: str) -> None:
+    def note(self, note: str) -> None:
         if note not in self.notes: self.notes.append(note)
 
-# %% ../../nbs/41_corpus.ipynb #o008
-def _was_updated(folder: Path, manifest: Mapping[str, Any]) -> bool:
-    "Whether the files on the disk are no longer those of a manifest that was read before."
-    try: return read_manifest(folder).get("files") != manifest.get("files")
-    except CorpusError: return False
+    def _fitting(self, part: str, load: Callable[[Path], _T], size_of: Callable[[_T], int]) -> _T:
+        "A part that has a row for each paper."
+        with self.loading(part) as path: loaded = load(path)
+        if (size := size_of(loaded)) == len(self.ids): return loaded
+        raise CorpusError(f"{self.files / part} is of {size} papers, the corpus has {len(self.ids)}.", REPAIR)
 
-# %% ../../nbs/41_corpus.ipynb #o011
-class _Columns(_Files):
-    "Values of every paper, by row."
-    @_loaded_once
-    def ids(self) -> Sequence[str]:
-        "Paper ids by row."
-        return self.store.ids()
+    def _optional(self, load: Callable[[], _T], otherwise: str) -> _T | None:
+        "A part that answers can do without; if it is damaged, a note says how."
+        try: return load()
+        except CorpusError as e: self.note(f"{e.problem} {otherwise}")
+        return None
 
-    @_loaded_once
+    @made_once
+    def ids(self) -> Sequence[str]: return self.store.ids()
+
+    @made_once
+    def lengths(self) -> np.ndarray: return self.store.lengths()
+
+    @made_once
     def columns(self) -> PaperColumns:
-        "Years, citation counts, concepts and labels by row."
         store = self.store
         labels = LabelColumns(len(self.ids), store.authors, store.titles, store.venues, store.sparse)
         rows = RowsById(store, self.ids) if len(self.ids) > LARGE else None
         return PaperColumns(self.ids, store.years(), store.citation_counts(), store.concepts(), labels, rows)
 
-    @_loaded_once
-    def lengths(self) -> np.ndarray:  # int32, shape (papers,)
-        "Characters of each abstract by row."
-        return self.store.lengths()
+    @made_once
+    def vectors(self) -> np.ndarray | ByteVectors:
+        ids = self.ids
+        with self.loading("vectors") as path: return ByteVectors.open(path, len(ids)) or read_vectors(path, ids)
 
-    @_loaded_once
-    def vectors(self) -> np.ndarray | ByteVectors:  # float32, shape (papers, dim), rows of length 1
-        "The embedding of every paper; that of a large corpus stays on the disk."
-        folder, ids = self.files / "vectors", self.ids
-        with self._loading("vectors"): return ByteVectors.open(folder, len(ids)) or read_vectors(folder, ids)
+    @made_once
+    def titles(self) -> TitleIndex: return self._fitting("titles", TitleIndex, lambda titles: titles.lexical.size)
 
-# %% ../../nbs/41_corpus.ipynb #o013
-class _Indexes(_Columns):
-    "The indexes that every corpus has, and the graph."
-    def _fits(self, part: str, size: int) -> None:
-        if size == len(self.ids): return
-        raise CorpusError(f"{self.files / part} is of {size} papers, the corpus has {len(self.ids)}.", REPAIR)
+    @made_once
+    def lexical(self) -> LexicalIndex: return self._fitting("lexical", LexicalIndex, lambda lexical: lexical.size)
 
-    @_loaded_once
-    def titles(self) -> TitleIndex:
-        "The index of titles."
-        with self._loading("titles"): titles = TitleIndex(self.files / "titles")
-        self._fits("titles", titles.lexical.size)
-        return titles
+    @made_once
+    def graph(self) -> Graph: return self._fitting("graph.npz", Graph.load, len)
 
-    @_loaded_once
-    def lexical(self) -> LexicalIndex:
-        "The word index."
-        with self._loading("lexical"): lexical = LexicalIndex(self.files / "lexical")
-        self._fits("lexical", lexical.size)
-        return lexical
-
-    @_loaded_once
-    def graph(self) -> Graph:
-        "The citation graph."
-        with self._loading("graph.npz"): graph = Graph.load(self.files / "graph.npz")
-        self._fits("graph.npz", len(graph))
-        return graph
-
-# %% ../../nbs/41_corpus.ipynb #o013c
-class _Optional(_Indexes):
-    "The indexes of given names, full texts and citing sentences, which not every corpus has."
-    @_loaded_once
-    def given(self) -> GivenNames | None:  # None: a corpus that was built before there was this table, or it is damaged
-        "What papers call their own work."
+    @made_once
+    def given(self) -> GivenNames | None:
         if not (self.files / "given").exists(): return None
-        try:
-            with self._loading("given"): given = GivenNames(self.files / "given")
-            self._fits("given", given.size)
-            return given
-        except CorpusError as e: self._note(f"{e.problem} The answers do not rest on names that papers give.")
-        return None
+        return self._optional(lambda: self._fitting("given", GivenNames, lambda given: given.size),
+                              "The answers do not rest on names that papers give.")
 
-    @_loaded_once
-    def chunk_index(self) -> ChunkIndex | None:  # None: no full texts, or their index is damaged, which a note says
-        "The index of passages."
+    @made_once
+    def chunk_index(self) -> ChunkIndex | None:
+        def load() -> ChunkIndex:
+            with self.loading("chunks") as path: return ChunkIndex.open(path, passages)
         if not (passages := self.store.chunks()): return None
-        try:
-            with self._loading("chunks"): return ChunkIndex.open(self.files / "chunks", passages)
-        except CorpusError as e: self._note(f"{e.problem} The answers rest on titles and abstracts, not on full texts.")
-        return None
+        return self._optional(load, "The answers rest on titles and abstracts, not on full texts.")
 
-    @_loaded_once
-    def context_index(self) -> ContextIndex | None:  # None: no sentences, or their index is damaged, which a note says
-        "The index of citing sentences."
+    @made_once
+    def context_index(self) -> ContextIndex | None:
+        def load() -> ContextIndex:
+            with self.loading("contexts") as path:
+                kept = ContextIndex.open_kept(path, len(self.ids))
+                return kept or ContextIndex.open(path, self.store.contexts_by_paper())
         if not self.store.has_contexts(): return None
-        try:
-            with self._loading("contexts"):
-                kept = ContextIndex.open_kept(self.files / "contexts", len(self.ids))
-                return kept or ContextIndex.open(self.files / "contexts", self.store.contexts_by_paper())
-        except CorpusError as e: self._note(f"{e.problem} The answers do not rest on citing sentences.")
-        return None
+        return self._optional(load, "The answers do not rest on citing sentences.")
 
-# %% ../../nbs/41_corpus.ipynb #l002
-class _Texts(_Optional):
-    "Whose words the papers' texts are."
+    @made_once
+    def made_here(self) -> bool: return is_trusted(self.folder.path / "manifest.json")
+
+    @made_once
+    def index(self) -> VectorIndex: return _vector_index(self)
+
+    def close(self) -> None:
+        self.store.close()
+        if "index" in self.__dict__: self.index.close()
+
+# %% ../../nbs/41_corpus.ipynb #s002
+log = logging.getLogger("citerec")
+
+_EXACT = "The exact index answers instead."
+_POINTS = 2  # form of the points on a server; another form needs another collection
+
+def _server_index(parts: _Parts, url: str) -> ServerIndex:
+    "The index on a Qdrant server, in a collection of these records and this model; missing papers are sent."
+    key, layout = parts.settings.qdrant_api_key, Layout.of(parts.settings)
+    of_this = f"{_POINTS} {parts.folder.manifest['fingerprint']}"
+    name = f"citerec-{hashlib.sha256(of_this.encode()).hexdigest()[:16]}"
+    server = ServerIndex.connect(url, name, parts.columns, key.get_secret_value() if key else None, layout)
+    vectors: Any = parts.vectors  # read row by row, so they may stay on the disk
+    server.upload(vectors, parts.store.texts, sys.stderr.isatty())
+    return server
+
+# %% ../../nbs/41_corpus.ipynb #s002b
+_SLOWER = 100_000  # with more papers than this, the exact index takes longer than the embedded one
+_SAID_HELD: set[Path] = set()  # files of corpora of which the log says that another process holds the index
+_TRUST = "If you trust who made it, run `citerec trust` on its folder."
+
+class _Elsewhere(CorpusError):
+    "An index that a library would read in its own way was made by somebody else."
+
+def _say_held(parts: _Parts, problem: str) -> None:
+    "Log once that the embedded index is not used; a warning only where the exact one takes longer."
+    level = logging.INFO if len(parts.ids) < _SLOWER else logging.WARNING
+    if parts.files not in _SAID_HELD: log.log(level, "%s: %s %s", parts.folder.path, problem, _EXACT)
+    _SAID_HELD.add(parts.files)
+
+def _vector_index(parts: _Parts) -> VectorIndex:
+    "The server's index if one is configured, else the embedded one, else the exact one."
+    url = parts.settings.qdrant_url
+    try:
+        if url: return _server_index(parts, url)
+        if not parts.made_here: raise _Elsewhere("The vector index of this corpus was made elsewhere.", _TRUST)
+        with parts.loading("qdrant") as path: return EmbeddedIndex(path, parts.columns)
+    except (IndexHeld, _Elsewhere) as e: _say_held(parts, e.problem)
+    except CiterecError as e: parts.note(f"{e.problem} {_EXACT}")
+    return ExactIndex(parts.vectors, parts.columns)
+
+def _use_exact(parts: _Parts, broken: VectorIndex, problem: str) -> None:
+    "Replace a vector index that failed by the exact one, with a note; another thread may have done so already."
+    if parts.index is not broken: return
+    parts.note(f"{problem} {_EXACT}")
+    parts.__dict__["index"] = ExactIndex(parts.vectors, parts.columns)
+    with contextlib.suppress(CiterecError): broken.close()
+
+# %% ../../nbs/41_corpus.ipynb #o003
+class _Opened:
+    "The parts of the corpora that this process has open, by what they were opened from."
+    def __init__(self):
+        self.lock, self.parts = threading.RLock(), WeakValueDictionary[tuple, _Parts]()
+
+_OPENED = _Opened()
+
+def _forget_parent() -> None:
+    "After a fork: forget the open corpora of the parent process, and a lock that one of its threads may have held."
+    global _OPENED
+    _OPENED = _Opened()
+    _SAID_HELD.clear()
+
+if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=_forget_parent)
+
+def _shared_parts(folder: Path, manifest: dict[str, Any], settings: Settings) -> _Parts:
+    "The parts of a corpus, those already loaded where it is open with the settings that matter to it."
+    key_of_server = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
+    written = (folder / "manifest.json").stat()  # another file after every build, update and repair
+    key = (folder.resolve(), seal(manifest), written.st_ino, written.st_mtime_ns, settings.qdrant_url, key_of_server,
+           Layout.of(settings), settings.embedding_model, settings.embedding_batch, settings.device)
+    with _OPENED.lock:
+        parts = _OPENED.parts.get(key)
+        if parts is None: parts = _OPENED.parts[key] = _Parts(folder, manifest, settings)
+        return parts
+
+def _part_of(part: made_once[Any], meaning: str) -> Any:
+    "A property of a corpus: one of its `_Parts`."
+    def take(corpus: Any) -> Any:
+        value = getattr(corpus._parts, part.name)
+        corpus._take_notes()
+        return value
+    take.__doc__ = meaning
+    return made_once(take)
+
+def _close_if_last(corpus: "Corpus") -> None:
+    "Close what a corpus shares with others, where it is the last of them."
+    parts = corpus._parts
+    with _OPENED.lock:
+        parts.users.discard(corpus)
+        if parts.users: return
+        for key in [key for key, value in _OPENED.parts.items() if value is parts]: del _OPENED.parts[key]
+    parts.close()
+
+# %% ../../nbs/41_corpus.ipynb #k002
+Brief = tuple[str, str, int | None, int, tuple[str, ...]]  # title, abstract, year, citation count, concepts
+
+class Corpus:
+    "Papers, citations and contexts with the indexes to search them. Made by `Corpus.build`, read by `Corpus.open`."
+    ids = _part_of(_Parts.ids, "Paper ids by row.")
+    lengths = _part_of(_Parts.lengths, "Characters of each abstract by row; int32, shape (papers,).")
+    columns = _part_of(_Parts.columns, "Years, citation counts, concepts and labels by row.")
+    vectors = _part_of(_Parts.vectors, "The embedding of every paper, a row of length 1 each; many stay on the disk.")
+    titles = _part_of(_Parts.titles, "The index of titles.")
+    lexical = _part_of(_Parts.lexical, "The word index.")
+    graph = _part_of(_Parts.graph, "The citation graph.")
+    given = _part_of(_Parts.given, "What papers call their own work; None where an older citerec built the corpus.")
+    chunk_index = _part_of(_Parts.chunk_index, "The index of passages; None where there are no full texts.")
+    context_index = _part_of(_Parts.context_index, "The index of citing sentences; None where there are none.")
+    made_here = _part_of(_Parts.made_here, "Whether this user made the corpus in this place, or trusts who did.")
+
+    def __init__(self,
+                 folder: Path,  # a complete corpus
+                 manifest: dict[str, Any],  # what the file manifest.json of the folder holds
+                 settings: Settings,  # models, devices and addresses
+                 parts: _Parts | None = None,  # what other objects share with this one; None: nothing is shared
+                 ):
+        self._parts = parts or _Parts(folder, manifest, settings)
+        self.folder, self.manifest, self.settings = folder, manifest, settings
+        self.files, self.checksums = self._parts.files, self._parts.folder.checksums
+        self.embedder = self._parts.embedder
+        self.notes: list[str] = [*self._parts.notes]  # faults that change answers, in sentences
+        self.store = Store(self._parts.store.path, whole=True) if parts else self._parts.store
+        self.repaired: list[str] = []  # what the build that opened it found damaged and made again, in sentences
+        self._parts.users.add(self)
+
+    def _take_notes(self) -> None: self.notes += [note for note in self._parts.notes if note not in self.notes]
+    def __len__(self) -> int: return len(self.ids)
+    def __repr__(self) -> str: return f"Corpus({str(self.folder)!r}: {_size_of(self)})"
+    def _repr_html_(self) -> str: return _corpus_html(self)
+    def __enter__(self) -> Self: return self
+    def __exit__(self, *_) -> None: self.close()
+    def close(self) -> None:
+        "Let go of all files; objects that share them stay open."
+        self.store.close()
+        _close_if_last(self)
+
+    @classmethod
+    def open(cls,
+             folder: str | Path,  # folder of a corpus
+             settings: Settings | None = None,  # None: from the environment
+             ) -> "Corpus":
+        "Open a corpus for reading. Raises `CorpusError` where it is missing, unfinished, or of another schema version."
+        return _open_shared(Path(folder), settings or load_settings())
+
+    @classmethod
+    def open_alone(cls,
+                   folder: str | Path,  # folder of a corpus
+                   settings: Settings | None = None,  # None: from the environment
+                   ) -> Self:
+        "Open a corpus that shares nothing, to look at what lies on the disk now."
+        return cls(Path(folder), read_manifest(Path(folder)), settings or load_settings())
+
+    @classmethod
+    def build(cls,
+              source: Source,  # where papers, citations and citing sentences come from
+              folder: str | Path,  # made where it is not there; an unfinished build in it is continued
+              settings: Settings | None = None,  # None: from the environment
+              progress: bool = True,  # show progress bars
+              recipe: dict[str, Any] | None = None,  # how the source is made, for the manifest; an update needs it
+              ) -> "Corpus":  # opened
+        "Make a corpus; may be killed and repeated at any moment. Raises `InputError` for records that cannot be used."
+        return _build_and_open(Path(folder), source, settings or load_settings(), progress, recipe)
+
+    @classmethod
+    def update(cls,
+               source: Source,  # of what there is now
+               folder: str | Path,  # a complete corpus
+               settings: Settings | None = None,  # None: from the environment
+               progress: bool = True,  # show progress bars
+               ) -> "Corpus":  # opened, with what is new
+        "Add what is new or changed in a source; may be killed and repeated at any moment; no reader sees half of it."
+        _update_in(Path(folder), source, settings or load_settings(), progress)
+        return cls.open(folder, settings)
+
+    def check(self,
+              deep: bool = True,  # compare SHA-256 too, which takes some seconds
+              ) -> list[str]:  # what is damaged or missing, a sentence each
+        "Compare everything with what was built. A corpus without checksums is old; it is read once instead."
+        return [f"{name} {fault}." for name, fault in _damaged_files(self, deep).items()]
+
     @property
     def text_kind(self) -> str:
         "What the papers' `abstract` is: \"abstract\", or \"summary\" where the corpus' makers wrote some of them."
@@ -270,37 +402,14 @@ class _Texts(_Optional):
                      paper_id: str,  # id of a paper of the corpus
                      ) -> str:  # "abstract" or "summary"
         "Whose words a paper's text is: the authors' or the corpus' makers'."
-        summaries = self.store.summaries
-        if not summaries: return self.text_kind  # an older corpus says it for all papers at once
-        return "summary" if paper_id in summaries else "abstract"
+        if not self.store.summaries: return self.text_kind  # an older corpus says it for all papers at once
+        return "summary" if paper_id in self.store.summaries else "abstract"
 
-# %% ../../nbs/41_corpus.ipynb #l004
-_TITLES_COMPARED = 200  # titles that share most words with a name, compared with it letter by letter; chosen by hand
-_LONGEST_TITLE = 500  # characters; longer texts are no titles
-
-def _with_title(corpus: _Optional, title: str) -> list[str]:
-    "Papers with a title whose words are these, in this order."
-    wanted = title_key(title)
-    if not wanted or len(title) > _LONGEST_TITLE: return []
-    by_words, _ = corpus.titles.lexical.search(title, _TITLES_COMPARED)
-    covered = top_k(corpus.titles.coverage(title), _TITLES_COMPARED)
-    ids = [corpus.ids[row] for row in sorted({*by_words.tolist(), *covered.tolist()})]
-    titles = corpus.store.titles_of(ids)
-    return [paper_id for paper_id in ids if title_key(titles[paper_id]) == wanted] or corpus.store.titled(title)
-
-# %% ../../nbs/41_corpus.ipynb #l006
-Brief = tuple[str, str, int | None, int, tuple[str, ...]]  # title, abstract, year, citation count, concepts
-
-_SURE_NAME = .95  # how sure a given name has to be, where no citing sentence tells
-
-class _Lookup(_Texts):
-    "Papers by id, by row and by name."
     def row(self,
             paper_id: str,  # id of a paper of the corpus
             ) -> int:
         "The row of a paper; raises `CorpusError` where the corpus does not hold it."
-        row_of = self.columns.row_of
-        if paper_id in row_of: return row_of[paper_id]
+        if paper_id in self.columns.row_of: return self.columns.row_of[paper_id]
         raise CorpusError(f"The corpus has no paper {paper_id!r}.", "Look at `corpus.ids` for what it holds.")
 
     def papers(self,
@@ -328,12 +437,7 @@ class _Lookup(_Texts):
                  exclude_ids: Sequence[str] = (),  # documents whose sentences are not read
                  ) -> list[str]:  # id of one paper; none where no paper stands out
         "The paper that citing sentences call by a name; else the only one that surely gives its own work this name."
-        row = self.context_index.without(exclude_ids).known_as(name) if self.context_index else None
-        if row is None and self.given:
-            hidden = {*self.columns.rows(exclude_ids)}
-            own = [r for r, weight in self.given.papers(name).items() if weight >= _SURE_NAME and r not in hidden]
-            row = own[0] if len(own) == 1 else None
-        return [] if row is None else [self.ids[row]]
+        return _known_as(self, name, exclude_ids)
 
     def name_of(self,
                 paper: Paper,  # of the corpus
@@ -342,79 +446,21 @@ class _Lookup(_Texts):
         name = name_beside(paper.title, paper.abstract)
         return name if name and self.known_as(name) == [paper.paper_id] else ""
 
-# %% ../../nbs/41_corpus.ipynb #l008
-class _Sentences(_Optional):
-    "Citing sentences."
-    def contexts_at(self,
-                    places: Sequence[int],  # among the sentences of `context_index`
-                    ) -> dict[int, CitationContext]:  # place -> sentence
-        "Look citing sentences up."
-        if self.context_index is None or not len(places): return {}
-        names = {place: str(self.context_index.ids[place]) for place in places}
-        by_id = {c.context_id: c for c in self.store.contexts(list(names.values()))}
-        return {place: by_id[name] for place, name in names.items() if name in by_id}
-
     def contexts(self) -> list[CitationContext]:
         "All citing sentences."
         return self.store.contexts()
 
-# %% ../../nbs/41_corpus.ipynb #s002
-_EXACT = "The exact index answers instead."
-_POINTS = 2  # form of the points on a server; another form needs another collection
-
-def _server_index(corpus: _Columns, url: str) -> ServerIndex:
-    "The index on a Qdrant server, in a collection of these records and this model; missing papers are sent."
-    key, layout = corpus.settings.qdrant_api_key, Layout.of(corpus.settings)
-    of_this = f"{_POINTS} {corpus.manifest['fingerprint']}"
-    name = f"citerec-{hashlib.sha256(of_this.encode()).hexdigest()[:16]}"
-    server = ServerIndex.connect(url, name, corpus.columns, key.get_secret_value() if key else None, layout)
-    server.upload(corpus.vectors, corpus.store.texts, sys.stderr.isatty())
-    return server
-
-# %% ../../nbs/41_corpus.ipynb #s002b
-_SLOWER = 100_000  # with more papers than this, the exact index takes longer than the embedded one
-
-_TRUST = "If you trust who made it, run `citerec trust` on its folder."
-
-class _Elsewhere(CorpusError):
-    "An index that a library would read in its own way was made by somebody else."
-
-def _say_held(corpus: _Columns, problem: str) -> None:
-    "Log once that the embedded index is not used; a warning only where the exact one takes longer."
-    level = logging.INFO if len(corpus.ids) < _SLOWER else logging.WARNING
-    if corpus.files not in _OPENED.told: log.log(level, "%s: %s %s", corpus.folder, problem, _EXACT)
-    _OPENED.told.add(corpus.files)
-
-# %% ../../nbs/41_corpus.ipynb #s004
-class _Nearest(_Optional):
-    "The vector index in use, and what replaces it."
-    @made_once
-    def made_here(self) -> bool:
-        "Whether this user's citerec made this corpus in this place, or the user trusts who did."
-        return is_trusted(self.folder / "manifest.json")
-
-    @property
-    def _loader(self) -> Any:
-        "The object that loads the parts: this one, or the one that it shares them with."
-        return self.__dict__.get("_original", self)
-
-    @made_once
-    def _index(self) -> VectorIndex:
-        url = self.settings.qdrant_url
-        try:
-            if url: return _server_index(self, url)
-            if not self.made_here: raise _Elsewhere("The vector index of this corpus was made elsewhere.", _TRUST)
-            with self._loading("qdrant"): return EmbeddedIndex(self.files / "qdrant", self.columns)
-        except (IndexHeld, _Elsewhere) as e: _say_held(self, e.problem)
-        except CiterecError as e: self._note(f"{e.problem} {_EXACT}")
-        return ExactIndex(self.vectors, self.columns)
+    def contexts_at(self,
+                    places: Sequence[int],  # among the sentences of `context_index`
+                    ) -> dict[int, CitationContext]:  # place -> sentence
+        "Look citing sentences up."
+        return _contexts_at(self, places)
 
     @property
     def index(self) -> VectorIndex:
         "The vector index in use: the server's where one is configured, else the embedded one, else the exact one."
-        original = self._loader
-        index = original._index
-        for note in original.notes: self._note(note)
+        index = self._parts.index
+        self._take_notes()
         return index
 
     @property
@@ -430,18 +476,12 @@ class _Nearest(_Optional):
         why = "another process holds the embedded one" if self.made_here else "the embedded one was made elsewhere"
         return f"{self.index.name} ({why})" if held else self.index.name
 
-# %% ../../nbs/41_corpus.ipynb #s007
-class _Search(_Nearest):
-    "Papers nearest in meaning."
     def cosines(self,
                 query: np.ndarray,  # float32, shape (dim,) or (dim, queries), of length 1
                 rows: Sequence[int] | np.ndarray | None = None,  # papers; None: all
                 ) -> np.ndarray:  # shape (papers,) or (papers, queries)
         "How near papers are: by title and abstract, or by the nearest passage where they have full texts."
-        if self.chunk_index is not None:
-            pooled = self.chunk_index.pool(cosines(self.vectors, query), query)
-            return pooled if rows is None else pooled[np.asarray(rows)]
-        return cosines(self.vectors, query) if rows is None else self.vectors[np.asarray(rows)] @ query
+        return _cosines_of(self, query, rows)
 
     def nearest(self,
                 vector: np.ndarray,  # float32, shape (dim,), of length 1
@@ -449,35 +489,15 @@ class _Search(_Nearest):
                 filters: SearchFilter = SearchFilter(),  # which papers may be found; an empty filter: all
                 ) -> tuple[np.ndarray, np.ndarray]:  # rows and cosines, best first
         "The nearest papers, by the index in use; by the exact one from now on, where that turns out to be damaged."
-        index = self.index
-        try: return index.search(vector, k, filters)
-        except CorpusError as e: _use_exact(self._loader, index, e.problem)
-        return self.index.search(vector, k, filters)
+        return _nearest(self, vector, k, filters)
 
-# %% ../../nbs/41_corpus.ipynb #s008
-def _use_exact(original: _Nearest, broken: VectorIndex, problem: str) -> None:
-    "Replace a vector index that failed by the exact one, with a note; another thread may have done so already."
-    if original._index is not broken: return
-    original._note(f"{problem} {_EXACT}")
-    original.__dict__["_index"] = ExactIndex(original.vectors, original.columns)
-    with contextlib.suppress(CiterecError): broken.close()
-
-# %% ../../nbs/41_corpus.ipynb #s010
-class _TextSearch(_Search):
-    "Papers for a text: by meaning and by words."
     def dense(self,
               text: str,  # a query
               k: int,  # papers wanted
               filters: SearchFilter = SearchFilter(),  # which papers may be found; an empty filter: all
               ) -> tuple[np.ndarray, np.ndarray]:  # rows and cosines, best first
         "The papers nearest in meaning; with full texts, the nearer of a paper and its nearest passage counts."
-        vector = self.embedder.embed_query(text)
-        rows, cosines = self.nearest(vector, k, filters)
-        if self.chunk_index is None: return rows, cosines
-        either = np.union1d(rows, self.chunk_index.top(vector, k, self.columns.mask(filters)))
-        cosines = self.cosines(vector, either)
-        best = top_k(cosines, k)
-        return either[best], cosines[best]
+        return _nearest_to_text(self, text, k, filters)
 
     def lexical_search(self,
                        text: str,  # a query
@@ -488,8 +508,65 @@ class _TextSearch(_Search):
         if self.server is not None: return self.server.words(text, k, filters)
         return self.lexical.search(text, k, self.columns.mask(filters))
 
+# %% ../../nbs/41_corpus.ipynb #l004
+_TITLES_COMPARED = 200  # titles that share most words with a name, compared with it letter by letter; chosen by hand
+_LONGEST_TITLE = 500  # characters; longer texts are no titles
+
+def _with_title(corpus: Corpus, title: str) -> list[str]:
+    "Papers with a title whose words are these, in this order."
+    wanted = title_key(title)
+    if not wanted or len(title) > _LONGEST_TITLE: return []
+    by_words, _ = corpus.titles.lexical.search(title, _TITLES_COMPARED)
+    covered = top_k(corpus.titles.coverage(title), _TITLES_COMPARED)
+    ids = [corpus.ids[row] for row in sorted({*by_words.tolist(), *covered.tolist()})]
+    titles = corpus.store.titles_of(ids)
+    return [paper_id for paper_id in ids if title_key(titles[paper_id]) == wanted] or corpus.store.titled(title)
+
+# %% ../../nbs/41_corpus.ipynb #l006
+_SURE_NAME = .95  # how sure a given name has to be, where no citing sentence tells
+
+def _known_as(corpus: Corpus, name: str, exclude_ids: Sequence[str]) -> list[str]:
+    row = corpus.context_index.without(exclude_ids).known_as(name) if corpus.context_index else None
+    if row is None and corpus.given:
+        hidden = {*corpus.columns.rows(exclude_ids)}
+        own = [r for r, weight in corpus.given.papers(name).items() if weight >= _SURE_NAME and r not in hidden]
+        row = own[0] if len(own) == 1 else None
+    return [] if row is None else [corpus.ids[row]]
+
+def _contexts_at(corpus: Corpus, places: Sequence[int]) -> dict[int, CitationContext]:
+    if corpus.context_index is None or not len(places): return {}
+    names = {place: str(corpus.context_index.ids[place]) for place in places}
+    by_id = {c.context_id: c for c in corpus.store.contexts(list(names.values()))}
+    return {place: by_id[name] for place, name in names.items() if name in by_id}
+
+# %% ../../nbs/41_corpus.ipynb #s007
+def _cosines_of(corpus: Corpus, query: np.ndarray, rows: Sequence[int] | np.ndarray | None) -> np.ndarray:
+    if corpus.chunk_index is not None:
+        pooled = corpus.chunk_index.pool(cosines(corpus.vectors, query), query)
+        return pooled if rows is None else pooled[np.asarray(rows)]
+    return cosines(corpus.vectors, query) if rows is None else corpus.vectors[np.asarray(rows)] @ query
+
+def _nearest(corpus: Corpus, vector: np.ndarray, k: int, filters: SearchFilter) -> tuple[np.ndarray, np.ndarray]:
+    index = corpus.index
+    try: return index.search(vector, k, filters)
+    except CorpusError as e: _use_exact(corpus._parts, index, e.problem)
+    return corpus.index.search(vector, k, filters)
+
+def _nearest_to_text(corpus: Corpus, text: str, k: int, filters: SearchFilter) -> tuple[np.ndarray, np.ndarray]:
+    vector = corpus.embedder.embed_query(text)
+    rows, cosines = corpus.nearest(vector, k, filters)
+    if corpus.chunk_index is None: return rows, cosines
+    either = np.union1d(rows, corpus.chunk_index.top(vector, k, corpus.columns.mask(filters)))
+    cosines = corpus.cosines(vector, either)
+    best = top_k(cosines, k)
+    return either[best], cosines[best]
+
 # %% ../../nbs/41_corpus.ipynb #d002
-def _facts(corpus: _Texts) -> dict[str, str]:
+def _size_of(corpus: Corpus) -> str:
+    counts = corpus.manifest["counts"]
+    return f"{counts['papers']:,} papers, {counts['edges']:,} citations, {counts['contexts']:,} citing contexts"
+
+def _table_facts(corpus: Corpus) -> dict[str, str]:
     "What a table of a corpus says, by name; a closed or damaged corpus has one, too."
     counts, years = corpus.manifest["counts"], []
     with contextlib.suppress(Exception): years = [year for year in corpus.columns.years if year]
@@ -502,10 +579,10 @@ def _facts(corpus: _Texts) -> dict[str, str]:
     return facts | ({"notes": " ".join(corpus.notes)} if corpus.notes else {})
 
 # %% ../../nbs/41_corpus.ipynb #d002c
-_TOP = 6  # papers and topics that are named
-_TITLE = 60  # characters of a title
+_NAMED_IN_CHARTS = 6  # papers and topics that are named
+_TITLE_WIDTH = 60  # characters of a title
 
-def _charts(corpus: _Lookup) -> str:
+def _charts(corpus: Corpus) -> str:
     "What a corpus holds, as small charts."
     columns, drawn = corpus.columns, list[str]()
     years = Counter(int(year) for year in columns.years if year)
@@ -513,130 +590,33 @@ def _charts(corpus: _Lookup) -> str:
     drawn.append(columns_html("papers a year", {f"{year}": years[year] for year in span}))
     cited = corpus.graph.citation_counts()
     drawn.append(columns_html("papers by citations from this corpus", doubling([int(n) for n in cited])))
-    leading = [int(row) for row in np.argsort(-cited, kind="stable")[:_TOP] if cited[row]]
+    leading = [int(row) for row in np.argsort(-cited, kind="stable")[:_NAMED_IN_CHARTS] if cited[row]]
     titles = {paper_id: brief[0] for paper_id, brief in corpus.briefs([corpus.ids[row] for row in leading]).items()}
-    drawn.append(bars_html("most cited here", [(shorten(titles[corpus.ids[row]], _TITLE, placeholder=" …"),
+    drawn.append(bars_html("most cited here", [(shorten(titles[corpus.ids[row]], _TITLE_WIDTH, placeholder=" …"),
                                                int(cited[row])) for row in leading]))
     topics = Counter(concept for concepts in columns.concepts for concept in concepts)
-    return "".join([*drawn, bars_html("most frequent topics", topics.most_common(_TOP))])
+    return "".join([*drawn, bars_html("most frequent topics", topics.most_common(_NAMED_IN_CHARTS))])
 
 # %% ../../nbs/41_corpus.ipynb #d003
-class _Drawing(_Lookup):
-    "How a corpus shows itself."
-    def __len__(self) -> int: return len(self.ids)
-
-    def __repr__(self) -> str:
-        counts = self.manifest["counts"]
-        said = f"{counts['papers']:,} papers, {counts['edges']:,} citations, {counts['contexts']:,} citing contexts"
-        return f"Corpus({str(self.folder)!r}: {said})"
-
-    def _repr_html_(self) -> str:
-        left, wrapped = "style='text-align:left'", "style='text-align:left;overflow-wrap:anywhere'"
-        lines = "".join(f"<tr><th {left}>{name}</th><td {wrapped}>{html.escape(fact)}</td></tr>"
-                        for name, fact in _facts(self).items())
-        charts = ""
-        with contextlib.suppress(Exception): charts = _charts(self)
-        name = html.escape(self.folder.name)
-        return f"<table><caption {left}>Corpus <b>{name}</b></caption>{lines}</table><div>{charts}</div>"
-
-# %% ../../nbs/41_corpus.ipynb #k001b
-class _Opening(_Sentences, _TextSearch, _Drawing):
-    "How a corpus is opened, checked and closed."
-    @classmethod
-    def open(cls,
-             folder: str | Path,  # folder of a corpus
-             settings: Settings | None = None,  # None: from the environment
-             ) -> "Corpus":
-        "Open a corpus for reading. Raises `CorpusError` where it is missing, unfinished, or of another schema version."
-        folder = Path(folder)
-        if (manifest := read_manifest(folder))["counts"]["papers"] > LARGE: pool_free_memory()
-        return _share(folder, manifest, settings or load_settings())
-
-    @classmethod
-    def open_alone(cls,
-                   folder: str | Path,  # folder of a corpus
-                   settings: Settings | None = None,  # None: from the environment
-                   ) -> Self:
-        "Open a corpus that shares nothing, to look at what lies on the disk now."
-        folder = Path(folder)
-        return cls(folder, read_manifest(folder), settings or load_settings())
-
-    def check(self,
-              deep: bool = True,  # compare SHA-256 too, which takes some seconds
-              ) -> list[str]:  # what is damaged or missing, a sentence each
-        "Compare everything with what was built. A corpus without checksums is old; it is read once instead."
-        return [f"{name} {fault}." for name, fault in _faults(self, deep).items()]
-
-    def close(self) -> None:
-        "Let go of all files; objects that share them stay open."
-        self.store.close()
-        if "_original" in self.__dict__: _leave(self)
-        elif "_index" in self.__dict__: self._index.close()
-
-    def __enter__(self) -> Self: return self
-    def __exit__(self, *_) -> None: self.close()
-
-# %% ../../nbs/41_corpus.ipynb #k002
-class Corpus(_Opening):
-    "Papers, citations and contexts with the indexes to search them. Made by `Corpus.build`, read by `Corpus.open`."
-    @classmethod
-    def build(cls,
-              source: Source,  # where papers, citations and citing sentences come from
-              folder: str | Path,  # made where it is not there; an unfinished build in it is continued
-              settings: Settings | None = None,  # None: from the environment
-              progress: bool = True,  # show progress bars
-              recipe: dict[str, Any] | None = None,  # how the source is made, for the manifest; an update needs it
-              ) -> "Corpus":  # opened
-        "Make a corpus; may be killed and repeated at any moment. Raises `InputError` for records that cannot be used."
-        settings, folder = settings or load_settings(), Path(folder)
-        repaired = _build_in(folder, source, settings, progress, recipe)
-        corpus = cls.open(folder, settings)
-        corpus.repaired = repaired
-        if settings.qdrant_url: assert corpus.index  # sends the vectors
-        return corpus
-
-    @classmethod
-    def update(cls,
-               source: Source,  # of what there is now
-               folder: str | Path,  # a complete corpus
-               settings: Settings | None = None,  # None: from the environment
-               progress: bool = True,  # show progress bars
-               ) -> "Corpus":  # opened, with what is new
-        "Add what is new or changed in a source; may be killed and repeated at any moment; no reader sees half of it."
-        folder, settings = Path(folder), settings or load_settings()
-        _update_in(folder, source, settings, progress)
-        return cls.open(folder, settings)
+def _corpus_html(corpus: Corpus) -> str:
+    "A table of facts and some charts; a chart whose data are damaged is left out."
+    left, wrapped = "style='text-align:left'", "style='text-align:left;overflow-wrap:anywhere'"
+    lines = "".join(f"<tr><th {left}>{name}</th><td {wrapped}>{html.escape(fact)}</td></tr>"
+                    for name, fact in _table_facts(corpus).items())
+    charts = ""
+    with contextlib.suppress(Exception): charts = _charts(corpus)
+    name = html.escape(corpus.folder.name)
+    return f"<table><caption {left}>Corpus <b>{name}</b></caption>{lines}</table><div>{charts}</div>"
 
 # %% ../../nbs/41_corpus.ipynb #k006
-def _share(folder: Path, manifest: dict[str, Any], settings: Settings) -> Corpus:
-    "A corpus over the loaded parts of the same corpus, where one is open with the settings that matter to it."
-    key_of_server = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
-    written = (folder / "manifest.json").stat()  # another file after every build, update and repair
-    key = (folder.resolve(), seal(manifest), written.st_ino, written.st_mtime_ns, settings.qdrant_url, key_of_server,
-           Layout.of(settings), settings.embedding_model, settings.embedding_batch, settings.device)
-    with _OPENED.lock:
-        original = _OPENED.originals.get(key)
-        if original is None: original = _OPENED.originals[key] = Corpus(folder, manifest, settings)
-        shared = copy.copy(original)
-        shared.__dict__ |= {"_original": original, "folder": folder, "settings": settings, "repaired": [],
-                            "notes": [*original.notes], "store": Store(original.store.path, whole=True)}
-        original.users.add(shared)
-        return shared
-
-# %% ../../nbs/41_corpus.ipynb #k006b
-def _leave(corpus: _Opening) -> None:
-    "Close what a corpus shares with others, where it is the last of them."
-    original = corpus.__dict__["_original"]
-    with _OPENED.lock:
-        original.users.discard(corpus)
-        if original.users: return
-        for key in [key for key, value in _OPENED.originals.items() if value is original]: del _OPENED.originals[key]
-    original.close()
+def _open_shared(folder: Path, settings: Settings) -> Corpus:
+    if (manifest := read_manifest(folder))["counts"]["papers"] > LARGE: pool_free_memory()
+    with _OPENED.lock: return Corpus(folder, manifest, settings, _shared_parts(folder, manifest, settings))
 
 # %% ../../nbs/41_corpus.ipynb #b002
-def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
-              recipe: dict[str, Any] | None) -> list[str]:
-    "Build or repair the corpus of a folder; gives what was repaired."
+def _build_and_open(folder: Path, source: Source, settings: Settings, progress: bool,
+                    recipe: dict[str, Any] | None) -> Corpus:
+    "Build or repair the corpus of a folder."
     check_folder(folder)
     check_source(source, folder)
     embedder = Embedder(settings.embedding_model, settings.embedding_batch, settings.device)
@@ -646,15 +626,18 @@ def _build_in(folder: Path, source: Source, settings: Settings, progress: bool,
     folder.mkdir(parents=True, exist_ok=True)
     with working_in(folder):
         repaired = _repair_or_begin(source, folder, settings, progress)
-        if repaired is not None: return repaired
-        with embedding_on(settings.engine, embedder, progress) as working:
-            manifest = build_files(source, folder, working, progress)
-        write_manifest(folder, manifest | ({"recipe": recipe} if recipe else {}))
-        for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
-    return []
+        if repaired is None:
+            with embedding_on(settings.engine, embedder, progress) as working:
+                manifest = build_files(source, folder, working, progress)
+            write_manifest(folder, manifest | ({"recipe": recipe} if recipe else {}))
+            for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
+    corpus = Corpus.open(folder, settings)
+    corpus.repaired = repaired or []
+    if settings.qdrant_url: assert corpus.index  # sends the vectors
+    return corpus
 
 # %% ../../nbs/41_corpus.ipynb #c011
-def _remembering(corpus: Corpus, embedder: Embedder) -> RememberingEmbedder:
+def _reusing_vectors(corpus: Corpus, embedder: Embedder) -> RememberingEmbedder:
     "An embedder that takes the vectors of known texts from the corpus, and computes only the others."
     own = read_vectors(corpus.files / "vectors", corpus.ids)  # not rounded, as those of a large corpus are
     sentences, passages = corpus.store.contexts_by_paper(), corpus.store.chunks()
@@ -699,7 +682,7 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
     with Corpus.open_alone(folder, settings): pass  # nothing is written into a folder that holds no corpus
     with working_in(folder), Corpus.open_alone(folder, settings) as old, \
          embedding_on(settings.engine, old.embedder, progress) as working:
-        files, embedder = next_update(folder), _remembering(old, working)
+        files, embedder = next_update(folder), _reusing_vectors(old, working)
         assert embedder.sha256
         source.check()
         check_contexts(source)
@@ -724,7 +707,7 @@ def _ranker_fault(folder: Path) -> str | None:
     return None if any(sha256_of(trees) == kept for trees in place.glob("ranker*.txt")) else "has other bytes"
 
 # %% ../../nbs/41_corpus.ipynb #r003
-def _load(corpus: _Opening, part: str) -> None:
+def _read_part(corpus: Corpus, part: str) -> None:
     "Read a part of a corpus once; raises `CorpusError`."
     if part == "vectors": assert corpus.vectors is not None
     elif part == "chunks": ChunkIndex.open(corpus.files / part, corpus.store.chunks())
@@ -738,12 +721,12 @@ def _load(corpus: _Opening, part: str) -> None:
     elif part == "graph.npz": assert corpus.graph
 
 # %% ../../nbs/41_corpus.ipynb #r003b
-def _faults(corpus: _Opening, deep: bool) -> dict[str, str]:  # path -> what is wrong with it
+def _damaged_files(corpus: Corpus, deep: bool) -> dict[str, str]:  # path -> what is wrong with it
     faults = altered(corpus.files, corpus.checksums, deep)
     faults |= {part if name == "." else f"{part}/{name}": fault for part in FILES
                for name, fault in strange_entries(corpus.files / part).items()}
     for part in () if corpus.checksums else PARTS:
-        try: _load(corpus, part)
+        try: _read_part(corpus, part)
         except CorpusError: faults[part] = "is missing or cannot be read"
     if fault := _ranker_fault(corpus.folder): faults[RANKER] = fault
     return faults
@@ -761,7 +744,7 @@ _REPAIRED = {  # what is said of files that a repair cannot make again
 
 def _repair(corpus: Corpus, progress: bool, deep: bool, ready: Path | None = None) -> list[str]:
     "Make damaged parts again; the caller holds the folder's lock."
-    faults = _faults(corpus, deep)
+    faults = _damaged_files(corpus, deep)
     if "corpus.db" in faults: raise CorpusError(f"{corpus.store.path} {faults['corpus.db']}.", REBUILD)
     units = {unit_of(name) for name in faults}
     kept = dict(corpus.checksums) or _sums_of_old(corpus, units)

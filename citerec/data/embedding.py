@@ -77,8 +77,37 @@ class _Queries:
             for text in list(self.vectors)[:-self.room]: del self.vectors[text]
 
 # %% ../../nbs/33_embedding.ipynb #c012i
-class _Loaded:
-    "A model, loaded when it is first used."
+def _load_model(folder: Path, device: str | None, pooling: str) -> Any:
+    "A `BertEncoder`, an `OnnxEncoder` or a `SentenceTransformer`, whichever reads the model of a folder."
+    if BertEncoder.reads(folder): return BertEncoder(folder, device)
+    if OnnxEncoder.reads(folder): return OnnxEncoder(folder, pooling or "mean")
+    return load_sentence_transformer(folder, device, pooling)
+
+def _encode_batch(model: Any, texts: Sequence[str], batch_size: int) -> np.ndarray:
+    "Unit vectors of one batch."
+    if isinstance(model, BertEncoder | OnnxEncoder): return model.encode(texts)
+    return model.encode(texts, batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False)
+
+# %% ../../nbs/33_embedding.ipynb #c012l
+_setting_threads = threading.Lock()  # the number of threads belongs to the process
+
+@contextlib.contextmanager
+def _few_threads() -> Iterator[None]:
+    "Compute with one thread where threads would spin."
+    if not _threads_spin: yield
+    else:
+        import torch
+        with _setting_threads:
+            before = torch.get_num_threads()
+            torch.set_num_threads(1)
+            try: yield
+            finally: torch.set_num_threads(before)
+
+# %% ../../nbs/33_embedding.ipynb #c012o
+class Embedder:
+    "Text to unit vectors with one sentence-transformers model."
+    workers: Any = None  # a `distributed.Client`, where other processes embed
+
     def __init__(self,
                  name: str = "sentence-transformers/all-MiniLM-L6-v2",  # name on the hub, or a local folder
                  batch_size: int = 64,  # texts a batch
@@ -99,41 +128,13 @@ class _Loaded:
     def model(self) -> Any:  # a `BertEncoder`, an `OnnxEncoder` or a `SentenceTransformer`
         "The loaded model."
         assert self.sha256  # before anything is loaded
-        folder = find_model(self.name, self.trusted)
-        if BertEncoder.reads(folder): return BertEncoder(folder, self.device)
-        if OnnxEncoder.reads(folder): return OnnxEncoder(folder, self.card.pooling or "mean")
-        return load_sentence_transformer(folder, self.device, self.card.pooling)
+        return _load_model(find_model(self.name, self.trusted), self.device, self.card.pooling)
 
     @property
     def dim(self) -> int:
         "Length of a vector."
         own = isinstance(self.model, BertEncoder | OnnxEncoder)
         return self.model.dim if own else int(self.model.get_embedding_dimension())
-
-    def _encode(self, texts: Sequence[str]) -> np.ndarray:
-        "Unit vectors of one batch."
-        if isinstance(self.model, BertEncoder | OnnxEncoder): return self.model.encode(texts)
-        return self.model.encode(texts, batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False)
-
-# %% ../../nbs/33_embedding.ipynb #c012l
-_setting_threads = threading.Lock()  # the number of threads belongs to the process
-
-@contextlib.contextmanager
-def _few_threads() -> Iterator[None]:
-    "Compute with one thread where threads would spin."
-    if not _threads_spin: yield
-    else:
-        import torch
-        with _setting_threads:
-            before = torch.get_num_threads()
-            torch.set_num_threads(1)
-            try: yield
-            finally: torch.set_num_threads(before)
-
-# %% ../../nbs/33_embedding.ipynb #c012o
-class Embedder(_Loaded):
-    "Text to unit vectors with one sentence-transformers model."
-    workers: Any = None  # a `distributed.Client`, where other processes embed
 
     def embed(self,
               texts: Sequence[str],
@@ -153,7 +154,7 @@ class Embedder(_Loaded):
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
             for rows in self._portions(texts):
-                out[rows] = self._encode([texts[i] for i in rows])
+                out[rows] = _encode_batch(self.model, [texts[i] for i in rows], self.batch_size)
                 bar.update(len(rows))
         return out
 
@@ -214,7 +215,7 @@ def _is_done(folder: Path, start: int, ids: Sequence[str]) -> bool:
     except CorpusError: return False
 
 # %% ../../nbs/33_embedding.ipynb #c023e
-def _checked(vectors: np.ndarray, papers: int, start: int) -> np.ndarray:
+def _checked_vectors(vectors: np.ndarray, papers: int, start: int) -> np.ndarray:
     "Vectors in 16 bits; raises `CorpusError` where some of them are missing, zero or no numbers."
     vectors, again = np.asarray(vectors, dtype=np.float16), "Embed the papers again."
     if len(vectors) != papers:
@@ -238,7 +239,7 @@ def _write_part(folder: Path, start: int, ids: Sequence[str], vectors: np.ndarra
 _CODES, _UNITS = "codes.npy", "units.npy"  # vectors in 8 bits, and what one step of each is worth
 _STEPS = 127  # largest number of 8 bits
 
-def _coded(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _as_bytes(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "Vectors in 8 bits, and their units."
     units = np.abs(vectors).max(axis=1) / _STEPS
     return np.rint(vectors / units[:, None]).astype(np.int8), units.astype(np.float32)
@@ -251,7 +252,7 @@ def _write_codes(folder: Path, papers: int) -> None:
         np.lib.format.write_array_header_1_0(file, {"descr": "|i1", "fortran_order": False, "shape": (papers, width)})
         for start in range(0, papers, PART):
             part = np.load(_part(folder, start)[0]).astype(np.float32)
-            codes, units[start : start + len(part)] = _coded(part / np.linalg.norm(part, axis=1, keepdims=True))
+            codes, units[start : start + len(part)] = _as_bytes(part / np.linalg.norm(part, axis=1, keepdims=True))
             file.write(codes.tobytes())
         write_atomically(folder / _UNITS, lambda f: np.save(f, units))
     write_atomically(folder / _CODES, write)
@@ -295,7 +296,7 @@ class ByteVectors:
                 ) -> np.ndarray:  # float32, shape (n,) or (n, queries)
         "All cosines; off by less than .005, and by less than .003 where they are among the `_AGAIN` largest."
         queries = query[:, None] if query.ndim == 1 else query
-        codes, units = _coded(queries.T)
+        codes, units = _as_bytes(queries.T)
         out = np.empty((queries.shape[1], len(self.codes)), dtype=np.float32)
         for start in range(0, len(self.codes), _ROWS):
             part = slice(start, start + _ROWS)
@@ -329,7 +330,7 @@ def write_vectors(folder: Path,  # the corpus' folder `vectors/`
         for start in range(0, len(ids), PART):
             part = ids[start : start + PART]
             if not _is_done(folder, start, part):
-                vectors = _checked(vectors_of(start, start + len(part)), len(part), start)
+                vectors = _checked_vectors(vectors_of(start, start + len(part)), len(part), start)
                 _write_part(folder, start, part, vectors)
             bar.update(len(part))
     if len(ids) > LARGE and not (folder / _CODES).exists(): _write_codes(folder, len(ids))

@@ -30,7 +30,7 @@ def _is_plain_bert(config: dict) -> bool:
     return (config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
             and config.get("position_embedding_type", "absolute") == "absolute")
 
-def _reads(folder: Path) -> bool:
+def _is_bert_folder(folder: Path) -> bool:
     "Whether a model's folder holds a plain BERT encoder."
     def read(name: str) -> Any: return json.loads((folder / name).read_text())
     try:
@@ -57,7 +57,7 @@ def _in_16_bits(weights: dict[str, Any]) -> dict[str, Any]:
     return half
 
 # %% ../../nbs/32_encoder.ipynb #c007d
-def _joined(weights: dict[str, Any], layers: Iterable[int]) -> dict[str, Any]:
+def _joined_attention(weights: dict[str, Any], layers: Iterable[int]) -> dict[str, Any]:
     "Weights with those of the attention of some layers joined."
     import torch
     joined = dict(weights)
@@ -72,21 +72,21 @@ def _load_weights(folder: Path, layers: int, device: str) -> dict[str, Any]:
     from safetensors.torch import load_file
     loaded = load_file(folder / "model.safetensors")
     weights = {name.removeprefix("bert."): w.float().to(device) for name, w in loaded.items() if w.is_floating_point()}
-    return _joined(weights, range(layers))
+    return _joined_attention(weights, range(layers))
 
 # %% ../../nbs/32_encoder.ipynb #c007g
-_TOKENS = 2048  # tokens a batch: more does not run faster on a CPU, and needs more memory
-_STEPS = {16: 16, 32: 8}  # bits -> lengths of rows are multiples of this; in 16 bits a new length costs time
+_TOKENS_A_BATCH = 2048  # tokens a batch: more does not run faster on a CPU, and needs more memory
+_WIDTHS = {16: 16, 32: 8}  # bits -> lengths of rows are multiples of this; in 16 bits a new length costs time
 _FILLED = .8  # least share of a row that is text
 OWN_BATCHES = 16  # batches given to the encoder at a time: with more texts to sort, its own batches are fuller
 
-def _rows_of(lengths: Sequence[int], step: int, positions: int) -> list[tuple[int, list[int]]]:
+def _sorted_batches(lengths: Sequence[int], step: int, positions: int) -> list[tuple[int, list[int]]]:
     "The width of each batch, in tokens, and the texts in it, long ones first."
     order, batches, start = sorted(range(len(lengths)), key=lambda i: -lengths[i]), [], 0
     while start < len(order):
         longest = lengths[order[start]]
         width = min(-(-longest // step) * step, positions)
-        rows = [i for i in order[start : start + max(1, _TOKENS // width)] if lengths[i] >= _FILLED * longest]
+        rows = [i for i in order[start : start + max(1, _TOKENS_A_BATCH // width)] if lengths[i] >= _FILLED * longest]
         batches.append((width, rows))
         start += len(rows)
     return batches
@@ -142,7 +142,7 @@ def _tokenizer(folder: Path) -> Any:
     tokenizer.no_padding()
     return tokenizer
 
-def _padded(encoded: Sequence[list[int]], width: int, device: str) -> tuple[Any, Any]:
+def _padded_ids(encoded: Sequence[list[int]], width: int, device: str) -> tuple[Any, Any]:
     "Token ids of a batch, and which of them are text; shape (texts, width)."
     import torch
     ids = torch.tensor([e + [0] * (width - len(e)) for e in encoded], device=device)
@@ -167,8 +167,31 @@ def means_and_maxima(each: Iterable[Any],  # vectors of tokens after each layer
 # %% ../../nbs/32_encoder.ipynb #c008
 _LARGEST = 65_504  # of a weight: what 16 bits hold, in which tuned layers are kept; NaN is not below it
 
-class _Loaded:
-    "The weights and the tokenizer of a BERT encoder, and how batches go through it."
+def _batch_by_batch(encoded: Sequence[list[int]], batches: Sequence[tuple[int, list[int]]], shape: tuple[int, ...],
+                    pooled: Callable[[Any, Any, list[int]], Any], device: str, progress: bool = False) -> np.ndarray:
+    "What `pooled` makes of token ids; it is told which rows of them a batch holds."
+    import torch
+    out = np.zeros((len(encoded), *shape), dtype=np.float32)
+    for width, rows in tqdm(batches, desc="reading", unit=" batches", disable=not progress):
+        ids, mask = _padded_ids([encoded[i] for i in rows], width, device)
+        with torch.inference_mode(): out[rows] = pooled(ids, mask, rows).cpu().numpy()
+    return out
+
+def _checked_layers(weights: dict[str, Any], layers: list[int], shapes: dict[str, Any]) -> dict[str, Any]:
+    "Weights of layers, with those of attention joined. Raises `ValueError` if they do not fit a model of these shapes."
+    if any(not w.is_floating_point() for w in weights.values()): raise ValueError("weights that are no floats")
+    own = _joined_attention({name: w.float() for name, w in weights.items()}, layers)
+    beginnings = tuple(f"encoder.layer.{layer}." for layer in layers)
+    wanted = {name: shape for name, shape in shapes.items() if name.startswith(beginnings)}
+    if {name: w.shape for name, w in own.items()} != wanted: raise ValueError("weights of other names or shapes")
+    if any(not bool((w.abs() <= _LARGEST).all()) for w in own.values()): raise ValueError("weights out of range")
+    return own
+
+# %% ../../nbs/32_encoder.ipynb #c008b
+_MANY = 2_000  # texts of which the reading is shown
+
+class BertEncoder:
+    "A BERT encoder with pooling, from a sentence-transformers folder, without importing sentence-transformers."
     def __init__(self,
                  folder: Path,  # a model that `BertEncoder.reads`
                  device: str | None = None,  # torch device; None: a GPU where there is one, else the CPU
@@ -187,6 +210,11 @@ class _Loaded:
         self.layers = _Layers(weights, config["num_attention_heads"], config["num_hidden_layers"], self.dim,
                               config["layer_norm_eps"])
 
+    @staticmethod
+    def reads(folder: Path) -> bool:
+        "Whether a folder's model is a plain BERT encoder: exact gelu, absolute positions, mean or first-token pooling."
+        return _is_bert_folder(folder)
+
     def with_layers(self,
                     layers: Iterable[int],  # numbers of the layers that change; 0 is the first one
                     weights: dict[str, Any],  # of these layers, torch tensors under the names of a BERT model
@@ -194,15 +222,10 @@ class _Loaded:
         "The encoder with other weights in some of its layers. Raises `ValueError` for weights that do not fit them."
         layers = [*layers]
         if not {*layers} <= {*range(self.layers.layers)}: raise ValueError(f"the model has no layers {layers}")
-        if any(not w.is_floating_point() for w in weights.values()): raise ValueError("weights that are no floats")
-        own = _joined({name: w.float().to(self.device) for name, w in weights.items()}, layers)
-        beginnings = tuple(f"encoder.layer.{layer}." for layer in layers)
-        wanted = {name: shape for name, shape in self.shapes.items() if name.startswith(beginnings)}
-        if {name: w.shape for name, w in own.items()} != wanted: raise ValueError("weights of other names or shapes")
-        if any(not bool((w.abs() <= _LARGEST).all()) for w in own.values()): raise ValueError("weights out of range")
-        other, other_layers = copy(self), copy(self.layers)
-        other_layers.weights = self.layers.weights | (_in_16_bits(own) if self.bits == 16 else own)
-        other.layers = other_layers
+        own = {name: w.to(self.device) for name, w in _checked_layers(weights, layers, self.shapes).items()}
+        other = copy(self)
+        other.layers = copy(self.layers)
+        other.layers.weights = self.layers.weights | (_in_16_bits(own) if self.bits == 16 else own)
         return other
 
     def token_ids(self,
@@ -212,48 +235,24 @@ class _Loaded:
         "The tokens of texts as numbers."
         return [e.ids for e in self.tokenizer.encode_batch(list(texts), add_special_tokens=marked)]
 
-    def _batched(self, encoded: Sequence[list[int]], pooled: Callable[[Any, Any, list[int]], Any],
-                 shape: tuple[int, ...], progress: bool = False) -> np.ndarray:
-        "What `pooled` makes of token ids, batch by batch; it is told which rows of them a batch holds."
-        import torch
-        out = np.zeros((len(encoded), *shape), dtype=np.float32)
-        batches = list(_rows_of([len(ids) for ids in encoded], _STEPS[self.bits], self.positions))
-        for width, rows in tqdm(batches, desc="reading", unit=" batches", disable=not progress):
-            ids, mask = _padded([encoded[i] for i in rows], width, self.device)
-            with torch.inference_mode(): out[rows] = pooled(ids, mask, rows).cpu().numpy()
-        return out
+    def _batches_of(self, encoded: Sequence[list[int]]) -> list[tuple[int, list[int]]]:
+        return _sorted_batches([len(ids) for ids in encoded], _WIDTHS[self.bits], self.positions)
 
-# %% ../../nbs/32_encoder.ipynb #c008b
-_MANY = 2_000  # texts of which the reading is shown
-
-class BertEncoder(_Loaded):
-    "A BERT encoder with pooling, from a sentence-transformers folder, without importing sentence-transformers."
-    @staticmethod
-    def reads(folder: Path,  # a model's folder
-              ) -> bool:
-        "Whether a model is a plain BERT encoder: exact gelu, absolute positions, mean or first-token pooling."
-        return _reads(folder)
-
-    def _pooled(self, ids: Any, mask: Any) -> Any:
-        "Unit vectors of token ids, shape (texts, dim)."
-        import torch
-        x = self.layers(ids, mask)
-        pooled = x[:, 0] if self.first_token else (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return torch.nn.functional.normalize(pooled, dim=1)
+    def batches(self, texts: Sequence[str]) -> list[list[int]]:
+        "The places of the texts in each batch that `encode` makes; in 16 bits, a vector depends a little on its batch."
+        return [rows for _, rows in self._batches_of(self.token_ids(texts))]
 
     def encode(self,
                texts: Sequence[str],
                ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts."
-        def pooled(ids: Any, mask: Any, rows: list[int]) -> Any: return self._pooled(ids, mask)
-        return self._batched(self.token_ids(texts), pooled, (self.dim,))
-
-    def batches(self,
-                texts: Sequence[str],
-                ) -> list[list[int]]:  # places of the texts of each batch
-        "The batches in which `encode` embeds texts; in 16 bits, a vector depends a little on its batch."
-        lengths = [len(ids) for ids in self.token_ids(texts)]
-        return [rows for _, rows in _rows_of(lengths, _STEPS[self.bits], self.positions)]
+        import torch
+        def pooled(ids: Any, mask: Any, rows: list[int]) -> Any:
+            x = self.layers(ids, mask)
+            one = x[:, 0] if self.first_token else (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+            return torch.nn.functional.normalize(one, dim=1)
+        encoded = self.token_ids(texts)
+        return _batch_by_batch(encoded, self._batches_of(encoded), (self.dim,), pooled, self.device)
 
     def encode_parts(self,
                      encoded: Sequence[list[int]],  # token ids of each text
@@ -265,7 +264,8 @@ class BertEncoder(_Loaded):
             part = mask.clone().fill_(False)
             for row, i in enumerate(rows): part[row, parts[i]] = True
             return means_and_maxima(self.layers.each(ids, mask), part & mask, layers)
-        return self._batched(encoded, pooled, (len(layers), 2, self.dim), len(encoded) >= _MANY)
+        batches, shape = self._batches_of(encoded), (len(layers), 2, self.dim)
+        return _batch_by_batch(encoded, batches, shape, pooled, self.device, len(encoded) >= _MANY)
 
     def encode_layers(self,
                       texts: Sequence[str],

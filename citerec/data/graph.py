@@ -15,9 +15,19 @@ from .packed import LARGE, map_arrays, matrix_arrays, matrix_in, write_arrays
 from ..errors import CorpusError
 from ..files import REPAIR, reading, write_atomically
 
-# %% ../../nbs/37_graph.ipynb #c004
-class _Links:
-    "Who cites whom, by row."
+# %% ../../nbs/37_graph.ipynb #c004b
+def _citation_matrix(edges: np.ndarray, papers: int) -> sparse.csr_matrix:
+    ones = np.ones(len(edges), dtype=np.float32)
+    matrix = sparse.csr_matrix((ones, (edges[:, 0], edges[:, 1])), shape=(papers, papers), dtype=np.float32)
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    return matrix
+
+# %% ../../nbs/37_graph.ipynb #c004h
+_MAPPED = ("references", "citations", "links")  # matrices in the file of a large graph
+
+class Graph:
+    "Citations among the papers of a corpus: who cites whom, by row."
     def __init__(self,
                  references: sparse.csr_matrix,  # float32, (papers, papers); 1 where the row cites the column
                  citations: sparse.csr_matrix | None = None,  # 1 where the row is cited by the column; None: made here
@@ -29,42 +39,25 @@ class _Links:
 
     def __len__(self) -> int: return self.references.shape[0]
 
-    def references_of(self,
-                      row: int,
-                      ) -> np.ndarray:  # rows, ascending
-        "The papers that a paper cites."
+    def references_of(self, row: int) -> np.ndarray:
+        "The rows of the papers that a paper cites, ascending."
         return np.sort(self.references.indices[self.references.indptr[row] : self.references.indptr[row + 1]])
 
-    def citations_of(self,
-                     row: int,
-                     ) -> np.ndarray:  # rows, ascending
-        "The papers that cite a paper."
+    def citations_of(self, row: int) -> np.ndarray:
+        "The rows of the papers that cite a paper, ascending."
         return np.sort(self.citations.indices[self.citations.indptr[row] : self.citations.indptr[row + 1]])
 
     def citation_counts(self) -> np.ndarray:  # int64, shape (papers,)
         "Citations of each paper from inside the corpus."
         return np.diff(self.citations.indptr)
 
-# %% ../../nbs/37_graph.ipynb #c004b
-def _matrix(edges: np.ndarray, papers: int) -> sparse.csr_matrix:
-    ones = np.ones(len(edges), dtype=np.float32)
-    matrix = sparse.csr_matrix((ones, (edges[:, 0], edges[:, 1])), shape=(papers, papers), dtype=np.float32)
-    matrix.sum_duplicates()
-    matrix.data[:] = 1
-    return matrix
-
-# %% ../../nbs/37_graph.ipynb #c004h
-_MAPPED = ("references", "citations", "links")  # matrices in the file of a large graph
-
-class Graph(_Links):
-    "Citations among the papers of a corpus, by row."
     @classmethod
     def from_edges(cls,
                    edges: np.ndarray,  # shape (edges, 2): row of the citing paper, row of the cited one
                    papers: int,  # how many papers there are
                    ) -> "Graph":
         "Make the graph of a corpus from its citations; a repeated citation counts once."
-        return cls(_matrix(edges, papers))
+        return cls(_citation_matrix(edges, papers))
 
     def save(self,
              path: Path,  # an .npz file

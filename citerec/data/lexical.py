@@ -51,7 +51,7 @@ def words(text: str,
     return [w for w in _WORD.findall(text.lower()) if w not in STOPWORDS]
 
 # %% ../../nbs/36_lexical.ipynb #c006b
-_SHORT = 400  # characters of a text whose stems are remembered
+_LONGEST_REMEMBERED = 400  # characters of a text whose stems are remembered
 _REMEMBERED = 4096  # texts whose stems are remembered
 
 @lru_cache(maxsize=1)
@@ -65,16 +65,16 @@ def _stems_of(text: str) -> tuple[str, ...]: return tuple(_stemmer().stemWords(w
 def stems(text: str,
           ) -> list[str]:  # in order, with repetitions
     "The stems of the words of a text."
-    return [*_stems_of(text)] if len(text) <= _SHORT else _stemmer().stemWords(words(text))
+    return [*_stems_of(text)] if len(text) <= _LONGEST_REMEMBERED else _stemmer().stemWords(words(text))
 
 # %% ../../nbs/36_lexical.ipynb #c007q
-_BLOCK = 20_000  # texts whose words are counted at a time
+_TEXTS_A_BLOCK = 20_000  # texts whose words are counted at a time
 
-def _counted(flat: np.ndarray, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _counts_by_block(flat: np.ndarray, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     "Block by block: words, texts, and how often each word is in the text; by words, then by texts."
     texts = len(starts) - 1
-    for first in range(0, texts, _BLOCK):
-        last = min(first + _BLOCK, texts)
+    for first in range(0, texts, _TEXTS_A_BLOCK):
+        last = min(first + _TEXTS_A_BLOCK, texts)
         of = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
         pairs, times = np.unique(flat[starts[first] : starts[last]].astype(np.int64) * texts + of, return_counts=True)
         yield pairs // texts, pairs % texts, times
@@ -82,7 +82,7 @@ def _counted(flat: np.ndarray, starts: np.ndarray) -> Iterator[tuple[np.ndarray,
 def _frequencies(flat: np.ndarray, starts: np.ndarray, words: int) -> np.ndarray:
     "In how many texts each word occurs."
     counts = np.zeros(words, dtype=np.int64)
-    for number, _, _ in _counted(flat, starts): counts += np.bincount(number, minlength=words)
+    for number, _, _ in _counts_by_block(flat, starts): counts += np.bincount(number, minlength=words)
     return counts
 
 def _write_in_blocks(index: Any, part: Path, flat: np.ndarray, starts: np.ndarray, numbers: dict[str, int],
@@ -98,7 +98,7 @@ def _write_in_blocks(index: Any, part: Path, flat: np.ndarray, starts: np.ndarra
     data, indices, free = made("data", np.float32), made("indices", np.int32), places[:-1].copy()
     short = index.k1 * (1 - index.b + index.b * lengths / lengths.mean())
     weights = np.log1p((texts - counts + .5) / (counts + .5))
-    for words, rows, times in _counted(flat, starts):
+    for words, rows, times in _counts_by_block(flat, starts):
         here = np.bincount(words, minlength=len(counts))
         at = (free - np.cumsum(here) + here)[words] + np.arange(len(words))
         data[at], indices[at] = weights[words] * times / (short[rows] + times), rows
@@ -107,7 +107,7 @@ def _write_in_blocks(index: Any, part: Path, flat: np.ndarray, starts: np.ndarra
 # %% ../../nbs/36_lexical.ipynb #c008
 K1, B = 1.2, 0.75  # the customary values (Robertson and Zaragoza, 2009)
 
-def _numbered(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
+def _numbered_stems(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
     "The numbers of all stems, where those of each text begin, and stem -> number; a stem takes four bytes."
     numbers: dict[str, int] = {}
     flat, starts = array("i"), array("q", [0])
@@ -135,7 +135,7 @@ def _idf(papers: int, containing: int) -> float: return math.log1p((papers - con
 
 # %% ../../nbs/36_lexical.ipynb #c008g
 _MOST_SCORE = 1e6  # of a word in a text; BM25 stays below 100
-_PARTS = ("data", "indices", "indptr")  # arrays of an index: columns of words, in them scores and rows of texts
+_ARRAYS = ("data", "indices", "indptr")  # arrays of an index: columns of words, in them scores and rows of texts
 
 def _numbers_of(words: Any, low: int, high: int) -> dict[str, int]:
     "Words with a number each, checked."
@@ -147,7 +147,7 @@ def _numbers_of(words: Any, low: int, high: int) -> dict[str, int]:
 def _open_index(folder: Path) -> tuple[Any, dict[str, Any]]:
     "An index with the arrays that its files hold, each checked, and the frequencies of its words."
     import bm25s
-    data, indices, indptr = (map_array(folder / f"{part}.csc.index.npy") for part in _PARTS)
+    data, indices, indptr = (map_array(folder / f"{part}.csc.index.npy") for part in _ARRAYS)
     most = max(MOST_JSON, data.nbytes)  # words take less room than the places where they occur
     kept, told = read_json(folder / "frequencies.json", most), read_json(folder / "params.index.json")
     papers, texts = int(kept["papers"]), told["num_docs"]
@@ -163,8 +163,9 @@ def _open_index(folder: Path) -> tuple[Any, dict[str, Any]]:
     if not frequencies.keys() <= index.vocab_dict.keys(): raise ValueError("its files do not fit together")
     return index, {"papers": papers, "frequencies": frequencies}
 
-class _Scores:
-    "An open index: the words it knows, and the BM25 of every paper for a query."
+# %% ../../nbs/36_lexical.ipynb #c008h
+class LexicalIndex:
+    "BM25 over title and abstract of every paper."
     def __init__(self,
                  folder: Path,  # made by `LexicalIndex.build`
                  ):
@@ -188,15 +189,10 @@ class _Scores:
         "BM25 of every paper for a query."
         return self._scores(tuple(s for s in dict.fromkeys(stems(text)) if s in self.frequencies))
 
-    def idf(self,
-            stem: str,
-            ) -> float:  # at least 0; a word that is not in the corpus weighs as much as the rarest one
-        "Inverse document frequency: how rare a word is in this corpus."
+    def idf(self, stem: str) -> float:
+        "Inverse document frequency: how rare a word is in this corpus; one that it lacks weighs as much as the rarest."
         return _idf(self.size, self.frequencies.get(stem, 0))
 
-# %% ../../nbs/36_lexical.ipynb #c008h
-class LexicalIndex(_Scores):
-    "BM25 over title and abstract of every paper."
     @classmethod
     def build(cls,
               folder: Path,  # where to put the index
@@ -206,7 +202,7 @@ class LexicalIndex(_Scores):
               total: int | None = None,  # texts there are, for the progress bar; None: unknown
               ) -> None:
         "Build the index on disk, whole or not at all."
-        numbered = _numbered(tqdm(texts, desc="words", unit=" papers", total=total, disable=not progress))
+        numbered = _numbered_stems(tqdm(texts, desc="words", unit=" papers", total=total, disable=not progress))
         with whole_folder(folder) as part: _write_index(part, *numbered, b)
 
     def search(self,
@@ -228,12 +224,12 @@ class LexicalIndex(_Scores):
         return self.scores(text) / max(weight, 1e-6)
 
 # %% ../../nbs/36_lexical.ipynb #c018n
-_NAME = 40  # characters within which a title's colon ends a name
+_LONGEST_NAME = 40  # characters within which a title's colon ends a name
 
 def title_name(title: str,
                ) -> str:  # "" where there is none
     "The name that a title begins with, as in \"BERT: Pre-training of …\"."
-    return title.split(":")[0] if ":" in title[:_NAME] else ""
+    return title.split(":")[0] if ":" in title[:_LONGEST_NAME] else ""
 
 # %% ../../nbs/36_lexical.ipynb #c018
 _TITLE_B = .3  # how much the score of a long title is reduced; titles differ less in length than texts

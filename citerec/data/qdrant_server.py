@@ -26,20 +26,20 @@ from ..schema import SearchFilter
 from ..settings import Settings
 
 # %% ../../nbs/36a_qdrant_server.ipynb #v005
-_WORDS = 100  # characters of the client's words in an error
+_LONGEST_SAID = 100  # characters of the client's words in an error
 
 @contextmanager
-def _asking(what: str) -> Iterator[None]:
+def _service_errors(what: str) -> Iterator[None]:
     "Turn the many errors of a client into the one that says what to do."
     try: yield
     except CiterecError: raise
     except Exception as e:  # the client passes on those of its transport
-        said = " ".join(str(getattr(e, "reason_phrase", "") or type(e).__name__).split())[:_WORDS]
+        said = " ".join(str(getattr(e, "reason_phrase", "") or type(e).__name__).split())[:_LONGEST_SAID]
         raise ServiceError(f"The Qdrant server failed {what} ({said}).",
                            "Look at its log, or unset CITEREC_QDRANT_URL to use the embedded index.") from None
 
 # %% ../../nbs/36a_qdrant_server.ipynb #v008
-def _number(stem: str) -> int: return zlib.crc32(stem.encode())
+def _number_of_stem(stem: str) -> int: return zlib.crc32(stem.encode())
 
 def word_vector(text: str,  # title and abstract of a paper
                 mean_length: float,  # stems of a text of the corpus, on average
@@ -48,13 +48,13 @@ def word_vector(text: str,  # title and abstract of a paper
     counts = Counter(stems(text) or [""])  # as in the lexical index, a text without words counts as one of length 1
     norm = K1 * (1 - B + B * counts.total() / mean_length)
     weights = Counter[int]()
-    for stem, count in counts.items(): weights[_number(stem)] += count
+    for stem, count in counts.items(): weights[_number_of_stem(stem)] += count
     return list(weights), [count / (count + norm) for count in weights.values()]
 
 def query_vector(text: str,  # a query of any length
                  ) -> tuple[list[int], list[float]]:  # the numbers of its stems, each once, with weight 1
     "The words of a query."
-    numbers = list(dict.fromkeys(map(_number, stems(text))))
+    numbers = list(dict.fromkeys(map(_number_of_stem, stems(text))))
     return numbers, [1.0] * len(numbers)
 
 def mean_length(texts: Iterable[str],  # of all papers
@@ -104,7 +104,7 @@ def _new_collection(dim: int, layout: Layout) -> dict[str, Any]:
 # %% ../../nbs/36a_qdrant_server.ipynb #v017
 _log = logging.getLogger(__name__)
 
-def _adapt(client: Any, name: str, layout: Layout) -> None:
+def _follow_layout(client: Any, name: str, layout: Layout) -> None:
     "Change how a collection lies where the settings have changed."
     from qdrant_client import models as m
     config = client.get_collection(name).config
@@ -121,12 +121,12 @@ def _adapt(client: Any, name: str, layout: Layout) -> None:
                              quantization_config=_quantisation(layout) or m.Disabled.DISABLED)
 
 # %% ../../nbs/36a_qdrant_server.ipynb #v019
-_PAGE = 10_000  # points of an answer that lists them
+_POINTS_A_PAGE = 10_000  # points of an answer that lists them
 
 def _open_collection(client: Any, name: str, dim: int, papers: int, layout: Layout) -> int:
     "Make a collection where there is none; gives how many of the papers it holds."
     from qdrant_client import models
-    if client.collection_exists(name): _adapt(client, name, layout)
+    if client.collection_exists(name): _follow_layout(client, name, layout)
     else: client.create_collection(name, **_new_collection(dim, layout))
     for field, kind in PAYLOAD.items():  # a second time changes nothing
         client.create_payload_index(name, field, getattr(models.PayloadSchemaType, kind.upper()), wait=True)
@@ -135,11 +135,11 @@ def _open_collection(client: Any, name: str, dim: int, papers: int, layout: Layo
     raise ServiceError(f"The collection {name} holds {points} points, the corpus has {papers} papers.",
                        "Delete the collection; it is filled again.")
 
-def _missing(client: Any, name: str, papers: int, held: int) -> list[range]:
+def _missing_batches(client: Any, name: str, papers: int, held: int) -> list[range]:
     "The batches of which the collection does not hold all points."
     there, at = np.zeros(papers, dtype=bool), None
     while held:
-        points, at = client.scroll(name, limit=_PAGE, offset=at, with_payload=False, with_vectors=False)
+        points, at = client.scroll(name, limit=_POINTS_A_PAGE, offset=at, with_payload=False, with_vectors=False)
         there[[point.id for point in points]] = True
         if at is None: break
     return [rows for rows in batches_of(papers) if not there[rows.start : rows.stop].all()]
@@ -179,7 +179,7 @@ def _send(client: Any, name: str, papers: _Papers, missing: Sequence[range], sen
             raise
 
 # %% ../../nbs/36a_qdrant_server.ipynb #v022c
-def _connected(url: str, api_key: str | None, timeout: int) -> Any:
+def _client_of(url: str, api_key: str | None, timeout: int) -> Any:
     "A `QdrantClient` of a server that answers."
     from qdrant_client import QdrantClient
     try:
@@ -193,29 +193,31 @@ def _connected(url: str, api_key: str | None, timeout: int) -> Any:
 # %% ../../nbs/36a_qdrant_server.ipynb #v022f
 _OVERSAMPLING = 2.0  # candidates among quantised vectors that are scored again, for each one wanted
 
-def _near(vector: np.ndarray, k: int, condition: Any, layout: Layout) -> dict[str, Any]:
+def _by_meaning(vector: np.ndarray, k: int, condition: Any, layout: Layout) -> dict[str, Any]:
     "A search by meaning, in the words of the client; the parts of it that a list in a fusion has too."
     from qdrant_client import models as m
     again = m.QuantizationSearchParams(rescore=True, oversampling=_OVERSAMPLING) if layout.quantised else None
     return {"query": vector.tolist(), "using": MEANING, "limit": k, "filter": condition,
             "params": m.SearchParams(hnsw_ef=max(EF_SEARCH, k), quantization=again)}
 
-def _sharing(text: str, k: int, condition: Any) -> dict[str, Any]:
+def _by_words(text: str, k: int, condition: Any) -> dict[str, Any]:
     "A search by words, in the words of the client."
     from qdrant_client import models as m
     numbers, weights = query_vector(text)
     return {"query": m.SparseVector(indices=numbers, values=weights), "using": WORDS, "limit": k, "filter": condition}
 
-def _asked(client: Any, name: str, search: dict[str, Any], k: int) -> tuple[np.ndarray, np.ndarray]:
+def _answer_of(client: Any, name: str, search: dict[str, Any], k: int) -> tuple[np.ndarray, np.ndarray]:
     "The rows and scores of one search."
     renamed = {"filter": "query_filter", "params": "search_params"}
-    with _asking("during a search"):
+    with _service_errors("during a search"):
         answer = client.query_points(name, with_payload=False, **{renamed.get(n, n): v for n, v in search.items()})
     return ordered(answer.points, k)
 
 # %% ../../nbs/36a_qdrant_server.ipynb #v020x
-class _Collection:
-    "The papers of a corpus on a server, as one collection."
+class ServerIndex:
+    "Qdrant as a server, with the papers of a corpus as one collection: searches by meaning, by words, and by both."
+    name = "qdrant-server"
+
     def __init__(self,
                  client: Any,  # a `qdrant_client.QdrantClient`
                  collection: str,
@@ -234,7 +236,7 @@ class _Collection:
                 timeout: int = 10,  # seconds
                 ) -> Self:
         "Connect to a server; raises `ServiceError` where none answers."
-        return cls(_connected(url, api_key, timeout), collection, columns, layout)
+        return cls(_client_of(url, api_key, timeout), collection, columns, layout)
 
     def upload(self,
                vectors: np.ndarray,  # float32, shape (papers, dim), rows of length 1
@@ -244,21 +246,12 @@ class _Collection:
                ) -> None:
         "Send what the collection does not hold yet; an upload that was cut off continues. Raises `ServiceError`."
         papers, name = len(vectors), self.collection
-        with _asking("while the papers were sent; what it has is kept"):
+        with _service_errors("while the papers were sent; what it has is kept"):
             held = _open_collection(self.client, name, vectors.shape[1], papers, self.layout)
             if held == papers: return
             length = mean_length(text for rows in batches_of(papers) for text in texts(rows.start, rows.stop))
             sent = _Papers(vectors, texts, self.columns, length)
-            _send(self.client, name, sent, _missing(self.client, name, papers, held), senders, progress)
-
-    def close(self) -> None:
-        "Close the connection."
-        self.client.close()
-
-# %% ../../nbs/36a_qdrant_server.ipynb #v020y
-class ServerIndex(_Collection):
-    "Qdrant as a server: searches by meaning, by words, and by both."
-    name = "qdrant-server"
+            _send(self.client, name, sent, _missing_batches(self.client, name, papers, held), senders, progress)
 
     def search(self,
                vector: np.ndarray,  # float32, shape (dim,), length 1
@@ -266,8 +259,8 @@ class ServerIndex(_Collection):
                filters: SearchFilter = SearchFilter(),
                ) -> tuple[np.ndarray, np.ndarray]:  # rows and cosines, best first
         "The papers nearest to a vector. Raises `ServiceError`."
-        near = _near(vector, k, server_filter(filters, self.columns), self.layout)
-        return _asked(self.client, self.collection, near, k)
+        near = _by_meaning(vector, k, server_filter(filters, self.columns), self.layout)
+        return _answer_of(self.client, self.collection, near, k)
 
     def words(self,
               text: str,  # a query of any length
@@ -275,9 +268,9 @@ class ServerIndex(_Collection):
               filters: SearchFilter = SearchFilter(),
               ) -> tuple[np.ndarray, np.ndarray]:  # rows and BM25 scores, best first; only papers that share a word
         "The papers with the highest BM25. Raises `ServiceError`."
-        sharing = _sharing(text, k, server_filter(filters, self.columns))
+        sharing = _by_words(text, k, server_filter(filters, self.columns))
         if not sharing["query"].indices: return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
-        return _asked(self.client, self.collection, sharing, k)
+        return _answer_of(self.client, self.collection, sharing, k)
 
     def fused(self,
               vector: np.ndarray,  # float32, shape (dim,), length 1
@@ -290,7 +283,11 @@ class ServerIndex(_Collection):
         "Search by meaning and by words in one request, and fuse the two lists. Raises `ServiceError`."
         from qdrant_client import models as m
         allowed = server_filter(filters, self.columns)
-        lists = [_near(vector, depth, allowed, self.layout), _sharing(text, depth, allowed)]
+        lists = [_by_meaning(vector, depth, allowed, self.layout), _by_words(text, depth, allowed)]
         prefetch = [m.Prefetch(**one) for one in lists if one["using"] == MEANING or one["query"].indices]
         search = {"prefetch": prefetch, "query": m.RrfQuery(rrf=m.Rrf(k=rrf_k + 1)), "limit": k}
-        return _asked(self.client, self.collection, search, k)
+        return _answer_of(self.client, self.collection, search, k)
+
+    def close(self) -> None:
+        "Close the connection."
+        self.client.close()
