@@ -143,7 +143,6 @@ def _run(args: argparse.Namespace, corpus: "Corpus", settings: "Settings") -> "O
         raise InputError("There is no language model whose prompts could be improved.",
                          "Set OPENAI_API_KEY, or choose one with --llm, --base-url and --model.")
     say = partial(show_progress, args)
-    _check_wanted(args, settings)
     say(llm.describe())
     examples = examples_of(corpus, args.examples, say, args.negatives)
     return optimise(corpus, examples, llm, args.optimiser, args.module, args.steps, say=say)
@@ -155,9 +154,11 @@ def _optimise(args: argparse.Namespace) -> int:
     from citerec.settings import load_settings
     chosen: dict[str, Any] = {"llm_prompt_model": args.prompt_model, "llm_budget": args.budget,
                               "opt_threshold": args.threshold}
+    settings = load_settings(args.preset, **model_chosen(args), **chosen)
+    if args.view is None: _check_wanted(args, settings)  # before anything is loaded
     with open_corpus(args.folder) as corpus:
         if args.view is not None: return _view(args, corpus)
-        run = _run(args, corpus, load_settings(args.preset, **model_chosen(args), **chosen))
+        run = _run(args, corpus, settings)
         args.view = run.run
         _view(args, corpus)
     return 0 if run.finished else 1

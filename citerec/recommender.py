@@ -221,10 +221,10 @@ class _FromResults(_SearchMethods):
             yield Answer(asked, polite)
             return
         topic, listing = _topic(found, asked), not found.parsed.semantic_query or bool(found.source_paper)
-        results, originals = list(found), [] if self.pipeline.llm else _originals(asked, found)
-        if originals: results, listing = originals, True  # the list names authors and years
+        results, originals, llm = list(found), _originals(asked, found), self.pipeline.llm
+        if originals: results, listing, llm = originals, True, None  # the record names authors and years
         passages = await asyncio.to_thread(paper_passages, self.corpus, topic, [result.paper for result in results])
-        parts = astream_answer(topic, passages, self.pipeline.llm, embedder=self.corpus.embedder,
+        parts = astream_answer(topic, passages, llm, embedder=self.corpus.embedder,
                                idf=self.corpus.lexical.idf, listing=listing,
                                instructions=instructions_for("answer", self.corpus))
         async with aclosing(parts):

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Reader', 'READ', 'EXPLAINED', 'links', 'fused_scores', 'listed', 'within_reach', 'order_prompt', 'order_scores',
-           'llm_order', 'served', 'read_by', 'turns', 'RerankingAgent']
+           'is_quoted', 'raised', 'llm_order', 'served', 'read_by', 'turns', 'RerankingAgent']
 
 # %% ../../nbs/57_reranking.ipynb #c003
 import json
@@ -32,7 +32,7 @@ from ..ranking.ranker import Ranker
 from ..ranking.signals import Queries, claim_scores, features, fuse, year_of_draft
 from ..schema import AgentFailure, Evidence, PipelineState, RankedPaper, ScoredPaper
 from ..settings import Settings, load_settings
-from ..text import title_and_abstract
+from ..text import sentences, title_and_abstract
 
 # %% ../../nbs/57_reranking.ipynb #c005
 def links(candidate: ScoredPaper,
@@ -102,9 +102,11 @@ def order_prompt(text: str,  # the user's
     "The prompt that asks a model for an order of papers."
     turns = []
     for d in told.demonstrations:
-        right = next((n for n, (title, _) in enumerate(d.candidates, 1) if title == d.title), None)
-        if right: turns.append((_numbered(d.context, d.candidates), f"[{right}]"))
-    return Prompt("reranking", told.instructions, _numbered(text, papers), None, 200, tuple(turns))
+        right = next(((n, text) for n, (title, text) in enumerate(d.candidates, 1) if title == d.title), None)
+        if not right: continue
+        quotation = next((right[1][start:end] for start, end in sentences(right[1])), "")
+        turns.append((_numbered(d.context, d.candidates), f"[{right[0]}] {quotation}"))
+    return Prompt("reranking", told.instructions, _numbered(text, papers), None, 400, tuple(turns))
 
 # %% ../../nbs/57_reranking.ipynb #c026q
 def order_scores(order: Sequence[int],  # places from 0, each once: what `listed` reads
@@ -117,13 +119,29 @@ def order_scores(order: Sequence[int],  # places from 0, each once: what `listed
 
 # %% ../../nbs/57_reranking.ipynb #c026o
 _LISTED = 20  # leading candidates that are shown
+_LEAST_WORDS = 3  # of a sentence that counts as a quotation
+
+def is_quoted(answer: str,  # of a model
+              abstract: str,
+              ) -> bool:
+    "Whether an answer has a sentence of an abstract, to the letter except for white space."
+    said, shown = " ".join(answer.split()), abstract[:_SHOWN]
+    parts = (shown[start:end].split() for start, end in sentences(shown))
+    return any(len(words) >= _LEAST_WORDS and " ".join(words) in said for words in parts)
+
+def raised(order: Sequence[int],  # papers in the order of a model
+           quoted: Sequence[bool],  # for each paper, whether the model has quoted it
+           ) -> list[int]:
+    "The present order, in which the quoted papers that a model puts higher stand where it puts them."
+    rank = {paper: at for at, paper in enumerate(order) if at < paper and quoted[paper]}
+    return sorted(range(len(quoted)), key=lambda paper: (rank.get(paper, paper), paper not in rank))
 
 def llm_order(text: str,  # the user's
               ranked: Sequence[RankedPaper],  # best first
               llm: LLM,
               corpus: Corpus | None = None,  # its own instructions are used if it has some
               ) -> tuple[list[RankedPaper], list[Any], str]:  # the new order, the model's answers, and what went wrong
-    "Let a language model reorder the leading papers; places keep their scores and confidences."
+    "Let a language model put leading papers higher that it quotes; places keep their scores and confidences."
     shown = [i for i, r in enumerate(ranked[:_LISTED]) if not gives_orders(f"{r.paper.title}\n{r.paper.abstract}")]
     if len(shown) < 2: return list(ranked), [], ""
     leading = [ranked[i].paper for i in shown]
@@ -134,9 +152,9 @@ def llm_order(text: str,  # the user's
     if not order: return list(ranked), [answer], "The language model's answer holds no list of papers."
     leading = [p.model_copy(update={"signals": p.signals | {"llm_order": score}})
                for p, score in zip(leading, order_scores(order, len(leading)), strict=True)]
-    order += [i for i in range(len(shown)) if i not in order]
+    wish = raised(order, [is_quoted(answer.value, p.abstract) for p in leading])
     out = list(ranked)
-    for place, chosen in zip(shown, within_reach(order, shown), strict=True):
+    for place, chosen in zip(shown, within_reach(wish, shown), strict=True):
         out[place] = ranked[place].model_copy(update={"paper": leading[chosen]})
     return out, [answer], ""
 

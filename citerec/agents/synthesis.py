@@ -90,10 +90,11 @@ _EQUAL = .75  # a confidence of at least this share of another one is about the 
 
 def composed(candidates: Sequence[GroundedPaper],
              ) -> list[GroundedPaper]:
-    "The ranker's order, moved a little by a language model's verdicts, among papers of about the same confidence."
+    "The ranker's order, in which papers that a language model has judged may change places among themselves."
     ranked = sorted(candidates, key=lambda c: -c.rerank_score)
-    wanted = sorted(range(len(ranked)), key=lambda i: i + _MOVES.get(ranked[i].fit or "", 0.0))
-    place = {i: at for at, i in enumerate(wanted)}
+    judged = [i for i, c in enumerate(ranked) if c.fit in _MOVES]  # a paper that nobody has read keeps its place
+    wanted = sorted(judged, key=lambda i: judged.index(i) + _MOVES[ranked[i].fit or ""])
+    place = {i: i for i in range(len(ranked))} | dict(zip(wanted, judged, strict=True))
     def may_swap(above: GroundedPaper, below: GroundedPaper) -> bool:
         if above.confidence is None or below.confidence is None: return True
         return below.confidence >= _EQUAL * above.confidence

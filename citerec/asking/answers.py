@@ -391,7 +391,6 @@ def _prompt(question: str, passages: Sequence[Passage], form: Form, instructions
 
 # %% ../../nbs/64_answers.ipynb #k003
 _TOLD = .7  # share of a sentence's words from which an answer has it
-_KEPT = 3  # best sentences that an answer must not leave out
 
 @dataclass(frozen=True)
 class _Asked:
@@ -416,16 +415,16 @@ class _Asked:
         asked = None if self.listing else self.question
         return await asyncio.to_thread(_extracted, asked, self.passages, self.form, self.embedder, self.idf, without)
 
-    async def left_out(self, text: str) -> str:
-        "The sentences that answer best and that a model's answer leaves out, as list points."
-        if self.listing: return ""
+    async def left_out(self, text: str) -> tuple[str, bool]:
+        "What would be quoted without a model and a model's answer leaves out, as list points; whether it answers."
+        if self.listing: return "", True
         best, answers = await asyncio.to_thread(extract, self.question, self.passages, self.embedder, self.idf)
         said = {*stems(text)}
         def is_said(q: Quotation) -> bool:
             parts = {*stems(self.passages[q.number - 1].text[q.start : q.end])}
             return len(parts & said) >= _TOLD * len(parts)
-        left = [q for q in best[:_KEPT] if answers and not is_said(q)]
-        return "\n".join(_listed(left, self.passages, self.form))
+        left = [q for q in best if not is_said(q)]
+        return "\n".join(_listed(left, self.passages, self.form)), answers
 
 # %% ../../nbs/64_answers.ipynb #k004
 async def _quoting(asked: _Asked, **more: Any) -> AsyncGenerator[str | Answer, None]:
@@ -444,7 +443,8 @@ def _why(completion: Completion | None, judge: Reader) -> str:
 # %% ../../nbs/64_answers.ipynb #k005
 _IGNORANT = ("The language model says that the passages do not answer this. "
              "They have sentences that do, which are quoted instead.")
-_LEFT_OUT = "The language model leaves out what answers best; it is quoted below."
+_LEFT_OUT = {True: "The language model leaves out sentences that answer this; they are quoted below.",
+             False: "The sentences that come nearest are quoted below the language model's answer."}
 
 async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[str | Answer, None]:
     "The checked parts of a model's answer, and the `Answer`."
@@ -463,14 +463,9 @@ async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[st
         for checked in held: yield checked
     flags, whole = tuple(dict.fromkeys(reader.flags)), asked.said(reader.lines.text, "llm", reader.admits)
     if not reader.says:
-        ignorant = reader.admits and not failed
-        if ignorant and not (await asked.extracted())[1]:
-            for checked in held: yield checked
-            yield replace(whole, flags=flags)
-            return
-        instead = f"{_why(completion, reader)} The answer consists of sentences from the passages instead."
-        why = _IGNORANT if ignorant else instead
-        async with aclosing(_quoting(asked, flags=flags, notes=(why,))) as parts:
+        why = f"{_why(completion, reader)} The answer consists of sentences from the passages instead."
+        if reader.admits and not failed: why = _IGNORANT if (await asked.extracted())[1] else ""
+        async with aclosing(_quoting(asked, flags=flags, notes=(why,) if why else ())) as parts:
             async for quoted_ in parts: yield quoted_
         return
     text, notes = reader.lines.text, (f"The language model's answer broke off. {failed}",) if failed else ()
@@ -479,9 +474,11 @@ async def _writing(asked: _Asked, llm: LLM, prompt: Prompt) -> AsyncGenerator[st
         added = "".join(f"\n\n{p}" if i == 0 else f"\n{p}" for i, p in enumerate(points) if p.startswith("- "))
         if added: yield added
         text += added
-    elif left := await asked.left_out(text):
-        yield (added := f"\n\n{left}")
-        text, notes = text + added, (*notes, _LEFT_OUT)
+    else:
+        left, answers = await asked.left_out(text)
+        if left:
+            yield (added := f"\n\n{left}")
+            text, notes = text + added, (*notes, _LEFT_OUT[answers])
     yield asked.said(text, "llm", reader.admits, flags=flags, notes=notes)
 
 # %% ../../nbs/64_answers.ipynb #k010

@@ -130,6 +130,7 @@ IGNORANT = re.compile(r"""(?:(?:however|unfortunately|but),?\ )?(?:
   |(?:i|we|it)\b.{0,30}?\b(?:do\ not\ know|don't\ know|cannot|can't|am\ not\ sure|not\ possible|unclear)\b
   |(?:there\ is\ )?(?:insufficient|not\ enough|no\ relevant)\ (?:information|evidence)\b)""", re.I | re.X)
 _LEAST, _LEAST_EACH, _WELL = .34, .2, .6  # least shares of words: in all cited passages, in each, in one found
+_BORROWED = .3  # share of words that only other passages have, from which a sentence mixes passages
 _VERBATIM, _PARTLY = .95, .75  # shares of words in the passage that has a sentence word for word, and in those cited
 _ENOUGH = 3  # content words that a sentence needs before a passage is looked for
 _SHOWN = 30  # characters of a word that a flag shows
@@ -161,7 +162,11 @@ def _supporting(words: str, cited: Sequence[int], judge: Judge) -> list[int]:
     share = judge.support(words, own) if own else 0
     if share < _LEAST or judge.strange(words, own): return []
     copied = share <= _PARTLY and any(judge.support(words, (n,)) >= _VERBATIM for n in judge.all)
-    return [] if copied else own
+    return [] if copied or _is_mixed(words, own, judge) else own
+
+def _is_mixed(words: str, cited: Sequence[int], judge: Judge) -> bool:
+    "Whether much of a sentence is from passages that it does not cite."
+    return judge.support(words, judge.all) - judge.support(words, cited) >= _BORROWED
 
 def _judged(sentence: str, judge: Judge, form: Form) -> _Verdict:
     "Check a sentence of a model against the passages."
@@ -177,7 +182,8 @@ def _judged(sentence: str, judge: Judge, form: Form) -> _Verdict:
         return _Verdict(_named(text, own, form), f"Citations removed, because they do not support the sentence: "
                                                  f"{', '.join(removed[:5])}." if removed else "")
     enough = len({*stems(words)}) >= _ENOUGH
-    fitting = [n for n in judge.all * enough if judge.support(words, (n,)) >= _WELL and not judge.strange(words, (n,))]
+    fitting = [n for n in judge.all * enough if judge.support(words, (n,)) >= _WELL and not judge.strange(words, (n,))
+               and not _is_mixed(words, (n,), judge)]
     if fitting:
         best = max(fitting, key=lambda n: judge.support(words, (n,)))
         said = "cited no passage" if not right else "cited a passage that does not support it"

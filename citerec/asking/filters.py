@@ -224,8 +224,11 @@ _TAGGED = re.compile(r"\b(?:concepts?|tags?|tagged|labell?ed|topics?:)", re.I)
 _WRITTEN_IN = (r"\b(?:(?:written|published|papers?|articles?|works|literature)\s+in\s+{0}"
                r"|in\s+{0}(?:\s+language)?\W*$|{0}[- ]language\s+(?:papers?|articles?|works|literature)"
                r"|{0}\s+(?:papers?|articles?|works|literature)|language\W+{0})\b")
-_BY = (r"(?:\b(?:by|from|of|authors?|with|and|did|has|have|author\s*[:=])\s+(?:\w+[ .-]+){{0,3}}?{0}\b"
-       r"|\b{0}(?:['’]s?\b|\s+(?:et\s+al|and\s+(?:colleagues|others|coworkers)|wrote|published|group)))")
+_BY = (r"(?:\b(?:by|authors?|author\s*[:=])\s+(?:\w+[ .-]+){{0,3}}?{0}\b"
+       r"|\b(?:group|team|lab|colleagues|students?)\s+(?:around|of|behind|led\s+by)\s+(?:\w+[ .-]+){{0,2}}?{0}\b"
+       r"|\b{0}(?:\s+et\s+al|(?:['’]s)?\s+(?:and\s+(?:colleagues|others|coworkers)|wrote|published|writes|group|team|lab"
+       r"|papers?|articles?|work)))")  # says that a word is the name of a person
+_NAMED = r"(?:\b(?:from|of|with|and|did|has|have)\s+{0}\b|\b{0}['’]s?\b)"  # the same for a name of several words
 
 def _year(year: int | None, text: str) -> int | None:
     "A year of a form that the words of a query bear out."
@@ -253,9 +256,11 @@ def _borne_out(form: Form, text: str) -> dict[str, Any]:
     if len(text.split()) > _PROSE: return {}
     def kept(values: list[str], cue: bool) -> tuple[str, ...]:
         return tuple(dict.fromkeys(v.strip() for v in values if cue and _is_said(v, text)))
-    def is_author(name: str) -> bool:
-        last = re.escape(name.split()[-1]) if name.split() else ""
-        return _is_said(name, text) and bool(last and re.search(_BY.format(last), text, re.I))
+    def is_author(name: str) -> bool:  # Adam is an optimiser as well
+        words = [re.escape(word) for word in name.split()]
+        if not words or not _is_said(name, text): return False
+        whole = len(words) > 1 and re.search(_NAMED.format(r"\s+".join(words)), text, re.I)
+        return bool(whole or re.search(_BY.format(words[-1]), text, re.I))
     def is_place(name: str) -> bool:
         short = re.escape(name.strip())
         return bool(short and re.search(rf"\b(?:at|in|from|of|by|venues?\W*|conference\W*|"
@@ -275,13 +280,14 @@ def _borne_out(form: Form, text: str) -> dict[str, Any]:
             "within_ids": tuple(i for i in form.paper_ids if i in text and re.search(r"\d", i))}
 
 # %% ../../nbs/63_filters.ipynb #f18
+_SEVERAL = 4  # limits from which they are counted and no longer named
 _NAMES_OF = {"year_min": "year", "year_max": "year", "has_awards": "award", "min_citations": "number of citations",
              "title_words": "words of the title", "bibkey": "key", "paper_ids": "papers", "within_ids": "papers"}
 
-def _is_topic(topic: str, text: str, rest: str, taken: str) -> bool:
-    "Whether a topic has words of the query only, and all of those that no limit has taken."
-    parts = set(stems(topic))
-    return bool(parts) and parts <= set(stems(text)) and set(stems(rest)) <= parts | set(stems(taken))
+def _is_topic(topic: str, rest: str, taken: str) -> bool:
+    "Whether a topic is what rules read as the topic, without words that further limits have taken."
+    parts, own = set(stems(topic)), set(stems(rest))
+    return bool(parts) and parts <= own <= parts | set(stems(taken))
 
 def from_form(text: str,
               form: Form,
@@ -301,14 +307,14 @@ def from_form(text: str,
     kept = filters.model_dump(exclude_defaults=True)
     lost = dict.fromkeys(_NAMES_OF.get(name, name) for name, value in given.items()
                          if value not in ([], 0) and not kept.get({"paper_ids": "within_ids"}.get(name, name)))
-    notes = (f"The query does not name the {' and the '.join(lost)} that the language model read in it.",
-             ) if lost else ()
+    names = f"the {' and the '.join(lost)}" if len(lost) < _SEVERAL else f"{len(lost)} limits"
+    notes = (f"The query does not name {names} that the language model read in it.",) if lost else ()
     said, rest = one_line(form.semantic_query or ""), rules.semantic_query or ""
     taken = " ".join(str(v) for value in more.values() for v in (value if isinstance(value, tuple) else (value,)))
     cues = " ".join(m[0] for cue in (_WHEN, _AWARDED, _COUNTED, _ENTITLED, _TAGGED)
                     for m in cue.finditer(text)) if more else ""
     taken += f" {cues} {form.language if 'language' in more else ''}"
-    topic = said if _is_topic(said, text, rest, taken) else rules.semantic_query
+    topic = said if more and _is_topic(said, rest, taken) else rules.semantic_query
     return rules.model_copy(update={"semantic_query": topic, "filters": filters, "source": "llm",
                                     "notes": (*rules.notes, *notes)})
 

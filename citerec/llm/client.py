@@ -13,6 +13,7 @@ import hashlib
 import json
 import logging
 import re
+import sys
 import threading
 import time
 import unicodedata
@@ -198,6 +199,7 @@ class _Trouble(NamedTuple):
     free: bool = False  # certainly cost nothing
     pause: float | None = None  # seconds that the service asks for
     option: str = ""  # an option that the service refuses
+    room: int = 0  # most tokens of an answer that the service names where it refuses more
 
 # %% ../../nbs/52_client.ipynb #c021q
 def _asked_pause(headers: Mapping[str, str]) -> float | None:
@@ -227,7 +229,7 @@ _OPTIONS = {  # what some services and models refuse -> how they call it
     "seed": r"\bseed\b", "temperature": r"\btemperature\b", "stream_options": r"\bstream_options\b",
     "reasoning_effort": r"\breasoning(?:[_.]effort)?\b|\bthink(?:ing)?\b", "max_tokens": r"\bmax_tokens\b",
     "stream": r"\bstream(?:ing)?\b"}
-_FORMS = {"json_schema": r"response_format|json[_ ]schema|structured output|\bgrammar\b",
+_FORMS = {"json_schema": r"response_format|json[_ ]schema|structured output|json_validate|validate json|\bgrammar\b",
           "tools": r"\btools?\b|\btool_choice\b|\bfunctions?\b"}  # ways to ask for a form
 _TOO_LONG = re.compile(r"""context[ _-]?(?:length|window|size|limit)|maximum\ context
     |\bn_ctx\b|context\ (?:the\ )?overflow
@@ -235,7 +237,10 @@ _TOO_LONG = re.compile(r"""context[ _-]?(?:length|window|size|limit)|maximum\ co
     |token\ count\b.{0,40}exceed|exceeds?\b.{0,40}(?:\bcontext\b|\btokens\b)|reduce\ the\ length""", re.I | re.X)
 _TOO_MUCH = re.compile(r"tokens\W{0,3}\s+(?:or\s+\S+\s+)?(?:is|are)\s+too\s+(?:large|high|big)|"
                        r"supports?\s+at\s+most\s+\d+"
-                       r"|tokens\b.{0,40}(?:less than or equal|must be (?:at most|below|<=)|range)", re.I)
+                       r"|tokens\b.{0,40}(?:less than or equal|must be (?:at most|below|<=)|range|above)"
+                       r"|max_\w*tokens\b.{0,40}exceeds", re.I)
+_AT_MOST = re.compile(r"(?:at most|no more than|up to|<=|less than or equal to|maximum(?: value)?(?: is| of)?|\[1,)\s*"
+                      r"(\d{2,7})", re.I)  # a limit to the length of an answer
 _LONGER = ("Let the service read more (Ollama: OLLAMA_CONTEXT_LENGTH=16384 or num_ctx; llama.cpp: --ctx-size; vLLM: "
            "--max-model-len), or show it fewer papers.")
 _BY_STATUS = {  # HTTP status -> what the service does, and what helps
@@ -265,14 +270,21 @@ def _judge_status(error: Any, endpoint: _Endpoint) -> _Trouble:
     if status in (400, 413, 422, 500) and (error.code == "context_length_exceeded" or _TOO_LONG.search(said)):
         room = bool(_TOO_MUCH.search(said))  # the limit of the answer is too high for what the text has left
         return _Trouble(f"The request is longer than the context of {endpoint.model} at {endpoint.name} ({status}: "
-                        f"{said}).", _LONGER, passing=False, free=True, option="room" if room else "")
+                        f"{said}).", _LONGER, passing=False, free=True, option="room" if room else "",
+                        room=_room_of(said) if room else 0)
     return _Trouble(f"The language model service {what.format(model=endpoint.model)} ({status}: {said}).", fix, passing,
-                    free=True, pause=_asked_pause(headers), option=option)
+                    free=True, pause=_asked_pause(headers), option=option,
+                    room=_room_of(said) if option == "room" else 0)
+
+def _room_of(said: str) -> int:
+    "The most tokens of an answer that a service names; 0: none."
+    return int(m[1]) if (m := _AT_MOST.search(said)) else 0
 
 def _refused(said: str, param: str | None) -> str:
     "The option, or the way to ask for a form, that a service refuses."
-    if param in _OPTIONS and not _TOO_MUCH.search(said): return str(param)
     if _TOO_MUCH.search(said): return "room"
+    if param == "reasoning_effort" and re.search(_FORMS["tools"], said, re.I): return "tools"  # not with thoughts
+    if param in _OPTIONS: return str(param)
     return next((name for name, words in (_FORMS | _OPTIONS).items() if re.search(words, said, re.I)), "")
 
 # %% ../../nbs/52_client.ipynb #c021y
@@ -381,6 +393,7 @@ class _Chat:
         self.endpoint = endpoint
         self.refused: set[str] = set()
         self.thinks = self.closes_only = False  # whether the model thinks; and without a tag that says where it begins
+        self.room = sys.maxsize  # most tokens of an answer that the service allows, once it has named them
         first = endpoint.settings.llm_mode
         self.forms = [first] if first == "json" else [first, "tools" if first == "json_schema" else "json_schema",
                                                       "json"]
@@ -392,8 +405,8 @@ class _Chat:
 
     def most(self, wanted: int) -> int:
         "The most tokens that an answer may have: more than wanted where the model thinks."
-        if given := self.endpoint.settings.llm_max_tokens: return given
-        return wanted + _THINKING * (self.thinks and "room" not in self.refused)
+        thoughts = _THINKING * (self.thinks and "room" not in self.refused)
+        return min(self.endpoint.settings.llm_max_tokens or wanted + thoughts, self.room)
 
     def accepted(self, request: dict[str, Any]) -> dict[str, Any]:
         "A request without the options that the service refuses."
@@ -492,6 +505,9 @@ class _Asking:
             elif said.option in _FORMS and said.option in _forms_in(request):
                 self.tally.requests -= 1
                 raise _FormRefused(said.problem, said.fix)
+            elif 0 < said.room < self.chat.room:
+                self.chat.room = said.room
+                self.tally.requests -= 1
             elif said.option and said.option not in _FORMS and said.option not in refused:
                 self.chat.refused.add(said.option)
                 effort = request.get("reasoning_effort")

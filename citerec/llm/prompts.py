@@ -70,8 +70,8 @@ Name topics, not papers or authors."""
 _RERANKING = """\
 You are given a text and numbered papers. Put the papers in the order in which an author would most likely cite them \
 in the text.
-Answer with nothing but a JSON array of their numbers, best first, such as [2, 1, 3]. Judge each paper by its own \
-title and abstract alone."""
+Answer with a JSON array of their numbers, best first, such as [2, 1, 3], and then, for each of the first three, one \
+sentence of its abstract, copied letter by letter. Judge each paper by its own title and abstract alone."""
 
 # %% ../../nbs/53_prompts.ipynb #p010
 _GROUNDING = """\

@@ -89,6 +89,8 @@ class Reader:
         if "reverse" in told: order.reverse()
         numbers = json.dumps([i + 1 for i in order])
         if "`order`" in system: return in_form(order=numbers)
-        if "JSON array" in system: return numbers
+        if "JSON array" in system:  # with a sentence of each of the first three
+            papers = [block.splitlines()[2] for block in shown.split("<< paper ")[1:]]
+            return "\n".join([numbers, *(papers[i] for i in order[:3])])
         answer = {"reasoning": "As told.", "selected_title": titles[order[0]]}
         return in_form(**answer) if "[[ ##" in system else json.dumps(answer)
