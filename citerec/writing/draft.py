@@ -175,6 +175,7 @@ class Filled:
     line: int  # from 1
     recommendations: Recommendations
     path: Path | None = None  # the file that the place stands in
+    by_title: bool = False  # the first is an own entry, and a gap that is surely one uses the name in its title
 
     @property
     def best(self) -> Recommendation | None:
@@ -183,8 +184,8 @@ class Filled:
 
     @property
     def strength(self) -> str:
-        "\"strong\" at an open slot where authors cite at least 8 of 10 papers that are as sure; else \"\"."
-        return "strong" if isinstance(self.place, Slot) and self.is_sure(_STRONG) else ""
+        "\"strong\" where authors cite at least 8 of 10 papers that are as sure; at a gap only by a name; else \"\"."
+        return "strong" if self.is_sure(_STRONG) and (isinstance(self.place, Slot) or self.by_title) else ""
 
     @property
     def sureness(self) -> str:
@@ -293,7 +294,8 @@ class _Opened:
 
     def refresh(self) -> None:
         "Read the draft and its bibliography again, when they are needed next."
-        for name in ("manuscript", "own", "library", "itself", "known"): self.__dict__.pop(name, None)
+        read = ("manuscript", "own", "library", "itself", "known", "_citable", "_names", "_titles")
+        for name in read: self.__dict__.pop(name, None)
 
 _UNFINISHED = ("A change of this draft was interrupted, or citerec is writing it just now; the next `cite`, `fill` or "
                "`undo` settles that first.")
@@ -378,11 +380,21 @@ class _Fitting(_Reading):
 class _Placing(_Fitting):
     "What fits a place, given its neighbours and the name that stands there."
     @made_once
-    def _names(self) -> EntryNames:
-        "The names of the own entries, without the draft's own: “MLJ: a toolbox” does not cite MLJ at each mention."
-        names, (lead, colon, _) = EntryNames(self.library.entries), title_of(self.manuscript).partition(":")
-        mine = {key for key, _ in names.within(lead)} if colon and " " not in lead else ()
-        return EntryNames(e for e in self.library.entries if e.key not in mine) if mine else names
+    def _citable(self) -> list[LibraryEntry]:
+        "The own entries without the draft's own: “MLJ: a toolbox” does not cite MLJ at each mention."
+        lead, colon, _ = title_of(self.manuscript).partition(":")
+        mine = {key for key, _ in EntryNames(self.library.entries).within(lead)} if colon and " " not in lead else ()
+        return [e for e in self.library.entries if e.key not in mine]
+
+    @made_once
+    def _names(self) -> EntryNames: return EntryNames(self._citable)
+    @made_once
+    def _titles(self) -> EntryNames: return EntryNames(self._citable, keys=False)
+
+    def _uses_title(self, place: Place, key: str) -> bool:
+        "Whether a place is a gap that is surely one, and uses the name in the title of an own entry."
+        if not isinstance(place, Gap) or place.probability < _NEEDED: return False
+        return key in {one for one, _ in self._titles.within(sentence_at(self.manuscript, place).text)}
 
     def _called(self, place: Place, named: str) -> tuple[str, float] | None:
         "The key of an own entry whose name stands just before a slot, or first in a sentence; and how sure that is."
@@ -395,7 +407,9 @@ class _Placing(_Fitting):
         if isinstance(place, Citation): return None
         cited |= {key for s in self.sentences[: sentence.index] for key in self.keys_in(s)}
         found = [key for key, _ in self._names.within(sentence.text) if key not in cited]
-        return (found[0], _SURE_GAP if isinstance(place, Gap) else _SURE_WITHIN) if found and not named else None
+        if not found or named: return None
+        by_gap = _SURE_GAP if self._uses_title(place, found[0]) else _SURE_MENTION
+        return found[0], by_gap if isinstance(place, Gap) else _SURE_WITHIN
 
     def _own_first(self, place: Place, fitting: list[Recommendation], limits: Limits) -> list[Recommendation]:
         "Put the entry first whose name stands in the text: the author knows it, and has it in the bibliography."
@@ -504,10 +518,11 @@ class _Advising(_Recommending):
         "A place with its paper first, without those that other places of its sentence have."
         left = [r for r in found if r.paper_id == first] + [r for r in found if r.paper_id not in taken]
         state = found.state.model_copy(update={"k": k, "final_recommendations": tuple(ranked(left)[:k])})
-        sentence = sentence_at(self.manuscript, place)
+        sentence, called = sentence_at(self.manuscript, place), self._called(place, getattr(place, "name", ""))
+        by_title = bool(left and called and left[0].yours == called[0] and self._uses_title(place, called[0]))
         span = place.span if isinstance(place, Slot) else sentence.span
         return Filled(place, sentence, self.manuscript.line_column(span)[0], Recommendations(state),
-                      self.manuscript.files[span.file].path)
+                      self.manuscript.files[span.file].path, by_title)
 
     def fill(self,
              k: int = 3,  # recommendations for each place
@@ -535,7 +550,9 @@ _BACK = 5  # sentences among which the one before is looked for; footnotes stand
 _NEAR_NAME = 25  # characters from the name of an own entry to a slot that is for it
 _SURE_BEFORE = .85  # of 98 citations in real drafts just behind such a name, 85 cite that entry; a little less
 _SURE_WITHIN = .65  # the same for 76 sentences that are the first with such a name: 51; a little less
-_SURE_GAP = .8  # of 9 gaps of that kind in nine drafts without half of their citations, 8 had this one
+_NEEDED = .6  # least probability of a citation at a gap that is surely one
+_SURE_GAP = .85  # of 28 such gaps in real drafts without half of their citations, 25 had the entry; a little less
+_SURE_MENTION = .4  # of the 54 other gaps that name an entry, by its key or in passing, 24; a little less
 _SURE_OF_NAME = .65  # of the citing sentences that name a work of the corpus first, 68 % cite it; a little less
 
 # %% ../../nbs/79_draft.ipynb #d18s
