@@ -629,7 +629,7 @@ class _Citing(_Advising):
     "What writes one citation into a draft."
     def cite(self,
              place: Place | str,  # a text is a line, as of `at`
-             paper: Recommendation | Paper | str,  # an id of the corpus, or a key of the bibliography
+             paper: Recommendation | Paper | str,  # an id or a name of the corpus, or a key of the bibliography
              command: str | None = None,  # citep, citet …; None: the one that the draft uses most
              dry_run: bool = False,  # show the change and write nothing
              create: bool = False,  # make references.bib where a Markdown draft names no bibliography
@@ -664,10 +664,11 @@ class _Citing(_Advising):
         if isinstance(paper, Paper): return paper
         name = paper if isinstance(paper, str) else paper.yours or paper.paper_id
         if (entry := self.library.find(name)) and entry.paper: return entry.paper
-        ids = [name] if name in self.rec.corpus.columns.row_of else self.rec.corpus.find(name)
+        corpus = self.rec.corpus
+        ids = [name] if name in corpus.columns.row_of else corpus.find(name) or corpus.known_as(name)
         if not ids:
             raise InputError(f"Neither the bibliography nor the corpus has {name!r}.", "Name a key, an id or a title.")
-        return self.rec.corpus.papers(ids[:1])[0]
+        return corpus.papers(ids[:1])[0]
 
 # %% ../../nbs/79_draft.ipynb #d21x
 class _Writing(_Citing):
