@@ -35,7 +35,7 @@ from .data.corpus import Corpus
 from .errors import InputError, ModelError, explain
 from .files import made_once
 from .llm.client import LLM, make_llm
-from .llm.quoting import one_line
+from .llm.quoting import counted, one_line
 from .ranking.cross_encoder import load_cross_encoder
 from .ranking.ranker import load_ranker
 from .ranking.signals import as_it_is
@@ -203,11 +203,12 @@ def _words(state: PipelineState, agent: str) -> str:
     if agent == "query" and analysis:
         return f"{analysis.citation_intent.value}: {', '.join(analysis.topic_keywords[:4]) or 'no keywords'}"
     claims, (searched, weighed) = len(analysis.sub_queries) if analysis else 0, _counted(state)
-    return {"retrieval": f"{searched} candidates by meaning and words{f' of {claims} claims' if claims > 1 else ''}",
+    of_claims = f" of {claims} claims" if claims > 1 else ""
+    return {"retrieval": f"{counted(searched, 'candidate')} by meaning and words{of_claims}",
             "expansion": f"{weighed - searched} more through citations, {weighed} in all",
-            "reranking": f"{weighed} candidates weighed", "grounding": f"the first {n} quoted and justified",
+            "reranking": f"{counted(weighed, 'candidate')} weighed", "grounding": f"the first {n} quoted and justified",
             "picking": f"{one_line(state.selected_paper.paper.title) if state.selected_paper else 'none'} chosen",
-            "synthesis": f"{n} recommendations"}.get(agent, f"{n}")
+            "synthesis": counted(n, "recommendation")}.get(agent, f"{n}")
 
 # %% ../nbs/60_pipeline.ipynb #c_fallback
 _FALLBACK = 60.0  # seconds that a fallback has at least: it is the last chance of an answer

@@ -31,7 +31,7 @@ from .sections import PdfPaper, paper_of
 class PdfLimits:
     "What one PDF may take to be read."
     memory: int = 2**30  # bytes of the process that reads it
-    seconds: float = 20
+    seconds: float = 20  # of processor time, so that a busy machine changes nothing
     pages: int = PAGES
     characters: int = CHARACTERS
     size: int = 2**30  # bytes of the file
@@ -53,9 +53,10 @@ def _limit_time(seconds: float) -> None:
     "End this process after some more seconds of its processor time."
     if sys.platform == "win32": return
     import resource
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # to the millisecond; the next limit is in whole seconds
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds) + 1, hard))
 
 # %% ../../nbs/28a_apart.ipynb #c009
 _Answer = dict[str, Any]  # "paper": a paper, or "refused": a problem and what to do about it
@@ -127,6 +128,8 @@ def check_file(path: Path,  # that is to be read
     if path.stat().st_size > limits.size:
         raise InputError(f"{path} is larger than {limits.size / 2**30:g} GB.", "Split it into parts.")
 
+_PATIENCE = 30  # times the seconds of a PDF that pass by the clock before its process counts as hanging
+
 class PdfReader:
     "Reads PDFs in a process of its own."
     def __init__(self,
@@ -161,7 +164,7 @@ class PdfReader:
         def end() -> None:
             late.set()
             process.kill()
-        timer = threading.Timer(self.limits.seconds, end)
+        timer = threading.Timer(self.limits.seconds * (1 if sys.platform == "win32" else _PATIENCE), end)
         timer.start()
         assert process.stdin and process.stdout
         try:
@@ -178,7 +181,7 @@ class PdfReader:
     def _failure(self, path: Path, code: int, late: bool) -> CiterecError:
         "Why there is no answer."
         if self.stopped: return InputError(f"{path} was not read: the work was stopped.", "Add it again.")
-        if late or -code == getattr(signal, "SIGXCPU", 0):
+        if late or -code in (getattr(signal, "SIGPROF", 0), getattr(signal, "SIGXCPU", 0)):
             return InputError(f"{path} takes longer than {self.limits.seconds:g} s to be read.", "Split it into parts.")
         if code == -signal.SIGABRT: return InputError(*_too_much(path, self.limits))  # as PDFium ends without memory
         if code < 0: return InputError(f"{path} is damaged: it ends the program that reads it ({-code}).", _OTHER)

@@ -74,7 +74,11 @@ _NARROW = """<style>@media (max-width: 600px) {
   width: 100% !important; text-align: left; }
 .citerec-view .widget-inline-hbox[style*="32rem"] > select { min-height: 28px; }
 .citerec-view .jupyter-button { white-space: normal; height: auto; min-height: 28px; line-height: 1.4; }
-}</style>"""  # labels stand above their fields, and long buttons have several lines
+}
+[data-jp-theme-light="false"] .citerec-view .widget-dropdown > select {
+  background-image: url("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 18 18'%3E\
+%3Cpath fill='%23ddd' d='M5.2 5.9 9 9.7l3.8-3.8L14 7.1l-5 5-5-5z'/%3E%3C/svg%3E"); }
+</style>"""  # labels stand above their fields, long buttons have several lines, arrows of menus are light on dark pages
 LIVE = f'{_NARROW}<span class="citerec-live"></span>'  # only a living widget has it
 _HIDDEN = """<style>
 .jp-OutputArea:has(.citerec-live) .citerec-copy, .cell_container:has(.citerec-live) .citerec-copy { display: none; }

@@ -54,42 +54,21 @@ def openalex_topics(words: str,  # part of a name
     return found, "" if found else f"OpenAlex has no topic that is named “{words}”."
 
 # %% ../../nbs/91c_topic_finder.ipynb #t011
-class _Written(widgets.VBox):
-    "A field for topics, and a second one that finds them."
-    def __init__(self,
-                 field: widgets.Text,  # gets the chosen topics, with commas between them
-                 **look: Any,  # style and layout of the second field
-                 ):
-        self.field, self.known = field, dict[str, str]()  # topics that were found, and what was shown for them
-        self.words = widgets.Text(description="Find a topic", placeholder="part of its name; Enter finds it", **look)
-        self.hits, self.told = widgets.HBox(layout={"flex_flow": "row wrap"}), widgets.HTML()
-        field.observe(lambda _: self.say(), "value")
-        super().__init__([field, self.words, self.hits, self.told])
-
-    def add(self, topic: str) -> None:
-        "Write a topic into the field, once."
-        written = names_in(self.field) or []
-        self.field.value = ", ".join([*written, *[topic] * (topic not in written)])
-
-    def say(self, told: str = "") -> None:
-        "Say something, and what the ids in the field mean."
-        written = {name: self.known.get(name, "") for name in names_in(self.field) or []}
-        meant = ", ".join(f"{topic}: {name}" for topic, name in written.items() if name and not name.startswith(topic))
-        self.told.value = draw("".join(f"<p>{words_html(line)}</p>" for line in (told, meant) if line))
-
-# %% ../../nbs/91c_topic_finder.ipynb #t012
 _MOST = 8  # topics that are shown
 
-class TopicFinder(_Written):
-    "Finds topics by part of their names, and writes those that are chosen into a field."
+class TopicFinder(widgets.VBox):
+    "A field for topics, and a second one that finds them by part of their names and writes the chosen ones into it."
     def __init__(self,
                  field: widgets.Text,  # gets the chosen topics, with commas between them
                  find: Callable[[str], Found],  # finds topics by words
                  **look: Any,  # style and layout of the second field
                  ):
-        self.find = find
-        super().__init__(field, **look)
+        self.field, self.find, self.known = field, find, dict[str, str]()  # found topics, what was shown for them
+        self.words = widgets.Text(description="Find a topic", placeholder="part of its name; Enter finds it", **look)
+        self.hits, self.told = widgets.HBox(layout={"flex_flow": "row wrap"}), widgets.HTML()
+        field.observe(lambda _: self.say(), "value")
         on_enter(self.words, self.run)
+        super().__init__([field, self.words, self.hits, self.told])
 
     def run(self) -> None:
         "Show the topics that fit the words."
@@ -105,3 +84,14 @@ class TopicFinder(_Written):
                               for topic, name in [*found.items()][:_MOST]]
         more = f"{len(found) - _MOST:,} more; write more of the name" if len(found) > _MOST else ""
         self.say(f"{told} {more}".strip())
+
+    def add(self, topic: str) -> None:
+        "Write a topic into the field, once."
+        written = names_in(self.field) or []
+        self.field.value = ", ".join([*written, *[topic] * (topic not in written)])
+
+    def say(self, told: str = "") -> None:
+        "Say something, and what the ids in the field mean."
+        written = {name: self.known.get(name, "") for name in names_in(self.field) or []}
+        meant = ", ".join(f"{topic}: {name}" for topic, name in written.items() if name and not name.startswith(topic))
+        self.told.value = draw("".join(f"<p>{words_html(line)}</p>" for line in (told, meant) if line))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_library', 'Filled', 'remember_bibliography',
-           'remembered_bibliography', 'existing', 'title_of', 'shared_out', 'missing', 'Draft', 'audit_file']
+           'remembered_bibliography', 'title_of', 'shared_out', 'missing', 'Draft', 'audit_file']
 
 # %% ../../nbs/79_draft.ipynb #d03
 import hashlib
@@ -30,14 +30,12 @@ from ..recommender import Limits, Recommendations, Recommender, load
 from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from ..trust import own_folder, user_folder
-from citerec.writing.audit import (
-    audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
-)
+from .audit import audit, missing_keys, unread_parts
 from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
 from .gaps import Gap, find_gaps, not_english, proper_names
 from .insertion import cite_changes, place_at
-from .library import Bibliography, LibraryEntry, Paths, cited_as
+from .library import Bibliography, LibraryEntry, Paths
 from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
 from .prose import Format, Note, Span
 from .reading import places
@@ -177,6 +175,7 @@ class Filled:
     line: int  # from 1
     recommendations: Recommendations
     path: Path | None = None  # the file that the place stands in
+    by_title: bool = False  # the first is an own entry, and a gap that is surely one uses the name in its title
 
     @property
     def best(self) -> Recommendation | None:
@@ -185,8 +184,8 @@ class Filled:
 
     @property
     def strength(self) -> str:
-        "\"strong\" at an open slot where authors cite at least 8 of 10 papers that are as sure; else \"\"."
-        return "strong" if isinstance(self.place, Slot) and self.is_sure(_STRONG) else ""
+        "\"strong\" where authors cite at least 8 of 10 papers that are as sure; at a gap only by a name; else \"\"."
+        return "strong" if self.is_sure(_STRONG) and (isinstance(self.place, Slot) or self.by_title) else ""
 
     @property
     def sureness(self) -> str:
@@ -229,8 +228,8 @@ def remember_bibliography(path: str | os.PathLike[str],  # of a draft
                           files: Paths,  # its bibliographies; none: they are forgotten
                           home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
                           ) -> None:
-    "Keep for a draft what `bibliography` was given. Raises `InputError` for a file that is not there."
-    paths = [str(p.absolute()) for p in existing(files)]
+    "Keep for a draft what `bibliography` was given."
+    paths = [str(p.absolute()) for p in _paths(files)]
     own_folder(_BIBLIOGRAPHIES, home)
     kept = _kept(Path(path), home)
     if paths: write_atomically(kept, lambda f: f.write(json.dumps(paths).encode()))
@@ -248,15 +247,6 @@ _BIBLIOGRAPHIES = "bibliographies"  # folder of the user's data
 def _paths(files: Paths) -> list[Path]:
     return [Path(f) for f in ([files] if isinstance(files, str | os.PathLike) else files)]
 
-def existing(files: Paths,  # bibliographies
-             fix: str = "Check the path: it begins in the folder in which the command runs.",
-             ) -> list[Path]:
-    "The same files as paths. Raises `InputError` for one that is not there."
-    paths = _paths(files)
-    for path in paths:
-        if not path.is_file(): raise InputError(f"There is no bibliography {path}.", fix)
-    return paths
-
 # %% ../../nbs/79_draft.ipynb #d14
 class _Opened:
     "A draft with its bibliography and its corpus, each read when it is needed."
@@ -271,8 +261,7 @@ class _Opened:
         if not isinstance(source, str | os.PathLike):
             raise InputError("A draft is a path or a text.", "Give one of them.")
         if bibliography is None and isinstance(source, os.PathLike):
-            bibliography = existing(remembered_bibliography(source), _FORGET) or None
-        for files in (bibliography or (), also): existing(files)
+            bibliography = remembered_bibliography(source) or None
         self.source, self.format, self._given, self._progress = source, format, rec, progress
         self._bibliography, self._also = bibliography, also
         _ = self.manuscript  # what cannot be read is refused here
@@ -305,9 +294,9 @@ class _Opened:
 
     def refresh(self) -> None:
         "Read the draft and its bibliography again, when they are needed next."
-        for name in ("manuscript", "own", "library", "itself", "known"): self.__dict__.pop(name, None)
+        read = ("manuscript", "own", "library", "itself", "known", "_citable", "_names", "_titles")
+        for name in read: self.__dict__.pop(name, None)
 
-_FORGET = "It was remembered for this draft. Name another one with --bib, or let --remember alone forget it."
 _UNFINISHED = ("A change of this draft was interrupted, or citerec is writing it just now; the next `cite`, `fill` or "
                "`undo` settles that first.")
 
@@ -391,11 +380,21 @@ class _Fitting(_Reading):
 class _Placing(_Fitting):
     "What fits a place, given its neighbours and the name that stands there."
     @made_once
-    def _names(self) -> EntryNames:
-        "The names of the own entries, without the draft's own: “MLJ: a toolbox” does not cite MLJ at each mention."
-        names, (lead, colon, _) = EntryNames(self.library.entries), title_of(self.manuscript).partition(":")
-        mine = {key for key, _ in names.within(lead)} if colon and " " not in lead else ()
-        return EntryNames(e for e in self.library.entries if e.key not in mine) if mine else names
+    def _citable(self) -> list[LibraryEntry]:
+        "The own entries without the draft's own: “MLJ: a toolbox” does not cite MLJ at each mention."
+        lead, colon, _ = title_of(self.manuscript).partition(":")
+        mine = {key for key, _ in EntryNames(self.library.entries).within(lead)} if colon and " " not in lead else ()
+        return [e for e in self.library.entries if e.key not in mine]
+
+    @made_once
+    def _names(self) -> EntryNames: return EntryNames(self._citable)
+    @made_once
+    def _titles(self) -> EntryNames: return EntryNames(self._citable, keys=False)
+
+    def _uses_title(self, place: Place, key: str) -> bool:
+        "Whether a place is a gap that is surely one, and uses the name in the title of an own entry."
+        if not isinstance(place, Gap) or place.probability < _NEEDED: return False
+        return key in {one for one, _ in self._titles.within(sentence_at(self.manuscript, place).text)}
 
     def _called(self, place: Place, named: str) -> tuple[str, float] | None:
         "The key of an own entry whose name stands just before a slot, or first in a sentence; and how sure that is."
@@ -408,7 +407,9 @@ class _Placing(_Fitting):
         if isinstance(place, Citation): return None
         cited |= {key for s in self.sentences[: sentence.index] for key in self.keys_in(s)}
         found = [key for key, _ in self._names.within(sentence.text) if key not in cited]
-        return (found[0], _SURE_GAP if isinstance(place, Gap) else _SURE_WITHIN) if found and not named else None
+        if not found or named: return None
+        by_gap = _SURE_GAP if self._uses_title(place, found[0]) else _SURE_MENTION
+        return found[0], by_gap if isinstance(place, Gap) else _SURE_WITHIN
 
     def _own_first(self, place: Place, fitting: list[Recommendation], limits: Limits) -> list[Recommendation]:
         "Put the entry first whose name stands in the text: the author knows it, and has it in the bibliography."
@@ -517,10 +518,11 @@ class _Advising(_Recommending):
         "A place with its paper first, without those that other places of its sentence have."
         left = [r for r in found if r.paper_id == first] + [r for r in found if r.paper_id not in taken]
         state = found.state.model_copy(update={"k": k, "final_recommendations": tuple(ranked(left)[:k])})
-        sentence = sentence_at(self.manuscript, place)
+        sentence, called = sentence_at(self.manuscript, place), self._called(place, getattr(place, "name", ""))
+        by_title = bool(left and called and left[0].yours == called[0] and self._uses_title(place, called[0]))
         span = place.span if isinstance(place, Slot) else sentence.span
         return Filled(place, sentence, self.manuscript.line_column(span)[0], Recommendations(state),
-                      self.manuscript.files[span.file].path)
+                      self.manuscript.files[span.file].path, by_title)
 
     def fill(self,
              k: int = 3,  # recommendations for each place
@@ -548,7 +550,9 @@ _BACK = 5  # sentences among which the one before is looked for; footnotes stand
 _NEAR_NAME = 25  # characters from the name of an own entry to a slot that is for it
 _SURE_BEFORE = .85  # of 98 citations in real drafts just behind such a name, 85 cite that entry; a little less
 _SURE_WITHIN = .65  # the same for 76 sentences that are the first with such a name: 51; a little less
-_SURE_GAP = .8  # of 9 gaps of that kind in nine drafts without half of their citations, 8 had this one
+_NEEDED = .6  # least probability of a citation at a gap that is surely one
+_SURE_GAP = .85  # of 28 such gaps in real drafts without half of their citations, 25 had the entry; a little less
+_SURE_MENTION = .4  # of the 54 other gaps that name an entry, by its key or in passing, 24; a little less
 _SURE_OF_NAME = .65  # of the citing sentences that name a work of the corpus first, 68 % cite it; a little less
 
 # %% ../../nbs/79_draft.ipynb #d18s
@@ -558,8 +562,7 @@ def missing(manuscript: Manuscript,
             gaps: Iterable[Gap],
             library: Bibliography,  # of the draft
             ) -> Report:
-    "What is missing in a draft: open slots, sentences without a citation, keys without an entry, entries not closed."
-    library = judged_by(manuscript, library)
+    "What is missing in a draft: open slots, sentences without a citation, keys without an entry."
     remarks = [Remark(*manuscript.place(slot.span), "slot", "warning", "A citation is still to come here.",
                       "`citerec draft fill --dry-run` shows what fits; in Python, `draft.recommend` does.")
                for slot in manuscript.slots]
@@ -572,10 +575,9 @@ def missing(manuscript: Manuscript,
         said = f"{_per_cent(foreign)} of the sentences are not in English; of these, only those that name a work or " \
                "authors are reported."
         remarks.append(Remark(main, 1, 1, 1, 1, "language", "note", said, "Look through them yourself."))
-    unread = unread_parts(manuscript, library)
+    unread = unread_parts(manuscript)
     if all(r.code != "missing" for r in unread): remarks += missing_keys(manuscript, library)
-    return Report((*remarks, *bibliography_faults(manuscript, library), *unread), "What is missing",
-                  tuple(not_read(manuscript, library)), (what_was_read(manuscript, library),))
+    return Report((*remarks, *unread), "What is missing")
 
 # %% ../../nbs/79_draft.ipynb #d18t
 def _still_open(manuscript: Manuscript,  # as it is now
@@ -627,7 +629,7 @@ class _Citing(_Advising):
     "What writes one citation into a draft."
     def cite(self,
              place: Place | str,  # a text is a line, as of `at`
-             paper: Recommendation | Paper | str,  # an id of the corpus, or a key of the bibliography
+             paper: Recommendation | Paper | str,  # an id or a name of the corpus, or a key of the bibliography
              command: str | None = None,  # citep, citet …; None: the one that the draft uses most
              dry_run: bool = False,  # show the change and write nothing
              create: bool = False,  # make references.bib where a Markdown draft names no bibliography
@@ -661,11 +663,12 @@ class _Citing(_Advising):
         "The record of a paper; raises `InputError` for one that neither the bibliography nor the corpus has."
         if isinstance(paper, Paper): return paper
         name = paper if isinstance(paper, str) else paper.yours or paper.paper_id
-        if entry := self.library.find(name): return cited_as(entry)
-        ids = [name] if name in self.rec.corpus.columns.row_of else self.rec.corpus.find(name)
+        if (entry := self.library.find(name)) and entry.paper: return entry.paper
+        corpus = self.rec.corpus
+        ids = [name] if name in corpus.columns.row_of else corpus.find(name) or corpus.known_as(name)
         if not ids:
             raise InputError(f"Neither the bibliography nor the corpus has {name!r}.", "Name a key, an id or a title.")
-        return self.rec.corpus.papers(ids[:1])[0]
+        return corpus.papers(ids[:1])[0]
 
 # %% ../../nbs/79_draft.ipynb #d21x
 class _Writing(_Citing):

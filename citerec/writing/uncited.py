@@ -126,14 +126,17 @@ _TOKEN = re.compile(r"[^\W_](?:[\w.+-]*[\w+])?")
 
 class EntryNames:
     "The names of the entries of a bibliography, and where they stand in a text."
-    def __init__(self, entries: Iterable[Any]):  # with `key`, `title` and `entry.fields`
+    def __init__(self,
+                 entries: Iterable[Any],  # with `key`, `title` and `entry.fields`
+                 keys: bool = True,  # a key that is a word is a name, too
+                 ):
         self.spelled, self.folded = dict[str, set[str]](), dict[str, set[str]]()  # name -> keys; the same in lower case
         for one in entries:
             if not one.key or not one.title: continue
             lead = re.split(r":\s| [-–—] ", one.title)[0].strip()
             names = {lead, lead.rpartition("/")[2], clean(one.entry.fields.get("shorttitle", ""))}
             names = {name for name in names if len(name) >= _SHORTEST and self._is_name(name)}
-            if re.fullmatch(r"[A-Za-z][A-Za-z_-]{2,}", one.key):
+            if keys and re.fullmatch(r"[A-Za-z][A-Za-z_-]{2,}", one.key):
                 self.folded.setdefault(one.key.casefold(), set()).add(one.key)
             for name in names:
                 self.spelled.setdefault(name, set()).add(one.key)
