@@ -62,7 +62,7 @@ class Cluster:
     """A scheduler, two workers, and the command that builds."""
 
     def __init__(self, home: Path, snapshot: Path):
-        self.build = ["-c", BUILD, str(home / "killed"), str(snapshot), ADDRESS, str(home / "log")]
+        self.build = ["-P", "-c", BUILD, str(home / "killed"), str(snapshot), ADDRESS, str(home / "log")]
         self.running: dict[str, subprocess.Popen] = {}
 
     def ensure(self) -> None:
@@ -147,7 +147,7 @@ def main() -> int:
         try: killed = disturb(cluster, args.kills, random.Random(args.seed))
         finally: cluster.close()
         undisturbed = [str(home / "quiet"), str(snapshot), "", str(home / "quiet.log")]
-        subprocess.run([sys.executable, "-c", BUILD, *undisturbed], check=True)
+        subprocess.run([sys.executable, "-P", "-c", BUILD, *undisturbed], check=True)
         agree = same(digest(home / "quiet"), digest(home / "killed"))
         log = Counter((home / "log").read_text().splitlines())
     begun = {line: n for line, n in log.items() if line.startswith("begun") and n > 1}

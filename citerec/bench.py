@@ -56,8 +56,8 @@ def beside(code: str,  # Python code that prints a line once it is at work, and 
            ) -> Iterator[None]:
     "Run a process while something else is measured."
     env = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-    process = subprocess.Popen([sys.executable, "-c", code, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               env=env)
+    process = subprocess.Popen([sys.executable, "-P", "-c", code, *args], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, env=env)
     assert process.stdout
     try:
         if not process.stdout.readline():
@@ -186,7 +186,7 @@ def _process(*args: str, times: int = 1) -> float:
     "Seconds that a Python process takes, the fastest of several."
     def timed() -> float:
         begun = time.perf_counter()
-        subprocess.run([sys.executable, *args], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-P", *args], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         return time.perf_counter() - begun
     return min(timed() for _ in range(times))
 

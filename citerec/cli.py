@@ -650,6 +650,13 @@ def _make_change(args: argparse.Namespace, change: Any, lines: Sequence[str] = (
     else: print(change)
 
 # %% ../nbs/99_cli.ipynb #d06b
+def _answer(question: str) -> str:  # "yes", "stop", or "no", which everything else means
+    "Ask the person at the terminal; the end of the input means stop."
+    print(question, end=" ", file=sys.stderr, flush=True)
+    typed = sys.stdin.readline()
+    known = {"y": "yes", "yes": "yes", "q": "stop", "quit": "stop"}
+    return known.get(typed.strip().lower(), "no") if typed else "stop"
+
 def _chosen(args: argparse.Namespace, draft: Any, found: Sequence[Any]) -> list[Any]:
     "The gaps at which to cite what comes first: those that a person at the terminal says yes to."
     from citerec.writing.gaps import Gap
@@ -659,10 +666,9 @@ def _chosen(args: argparse.Namespace, draft: Any, found: Sequence[Any]) -> list[
     chosen = []
     for f in gaps:
         (line,) = draft.told([f], {}, 0, [f.place])
-        print(f"{line}\nCite it? [y/N, q to stop] ", end="", file=sys.stderr, flush=True)
-        answer = sys.stdin.readline().strip().lower()
-        if answer in ("q", "quit"): break
-        if answer in ("y", "yes"): chosen.append(f.place)
+        answer = _answer(f"{line}\nCite it? [y/N, q to stop]")
+        if answer == "stop": break
+        if answer == "yes": chosen.append(f.place)
     return chosen
 
 def _fill(args: argparse.Namespace) -> int:
@@ -826,12 +832,20 @@ def _shown_lines(content: bytes) -> list[str]:
     harmless = {name for field, (name, _) in lines.items() if field in HARMLESS}
     return [f"{name}={value}{'  (needs no trust)' if name in harmless else ''}" for name, value in shown.items()]
 
+def _recipe_lines(content: bytes) -> list[str]:
+    "What an update reads and asks, as the manifest of a corpus says."
+    try: recipe = json.loads(content).get("recipe")
+    except (ValueError, AttributeError, RecursionError): recipe = None
+    if not isinstance(recipe, dict): return ["It does not say how the corpus is made, so it cannot be updated."]
+    taken = {name: recipe[name] for name in ("source", *CHOICES) if recipe.get(name) is not None}
+    return ["`citerec update` reads and asks:", *(f"  {name}={json.dumps(value)}" for name, value in taken.items())]
+
 def _acting(path: Path) -> list[Path]:
     "The files at a path that act where they are trusted. Raises `InputError` if there is none."
     from citerec.data.models import brought_by
     from citerec.errors import InputError
     from citerec.settings import DOT_ENV
-    if (path / "manifest.json").exists(): return brought_by(path)
+    if (path / "manifest.json").exists() and (files := brought_by(path)): return files
     path = path / DOT_ENV if path.is_dir() else path
     if not path.is_file(): raise InputError(f"There is no {path}.", "Name a file, a corpus, or a folder with a .env.")
     return [path]
@@ -850,11 +864,9 @@ def _trust(args: argparse.Namespace) -> int:
     contents = [read_plain(file, MOST if file.name == DOT_ENV else _LARGEST) for file in files]
     shown = (_shown_lines(contents[0] or b"") or ["It sets nothing of citerec."] if files[0].name == DOT_ENV
              else [f"{file}  {len(content or b''):,} bytes" for file, content in zip(files, contents, strict=True)])
-    print(*map(one_line, shown), sep="\n")
-    if sys.stdin.isatty():
-        try: agreed = input("Trust it? [y/N] ").strip().lower() in ("y", "yes")
-        except EOFError: agreed = False
-        if not agreed: return 1
+    if files[0].name == "manifest.json": shown += _recipe_lines(contents[0] or b"")
+    print(*map(one_line, shown), sep="\n", flush=True)
+    if sys.stdin.isatty() and _answer("Trust it? [y/N]") != "yes": return 1
     for file, content in zip(files, contents, strict=True): trust(file, content=content)
     print(one_line(f"{path} is trusted until it changes; `citerec trust --forget` takes it back"))
     return 0

@@ -19,6 +19,7 @@ from .llm.quoting import one_line, shortened
 from .pipeline import _words
 from .schema import AgentFailure, Paper, PipelineState, Recommendation
 from .sources.references import Citable, markdown_address, markdown_text
+from .trust import pyplot
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -96,9 +97,9 @@ def _draw_dots(axes: Any, shown: Sequence[Recommendation]) -> tuple[Any, list[tu
 def plotted(recommendations: Sequence[Recommendation],
             ) -> "matplotlib.figure.Figure":
     "Papers by year and citations; raises `InputError` where no paper has a year."
-    import matplotlib.pyplot as plt
     from matplotlib.ticker import FuncFormatter, MaxNLocator
     from matplotlib.transforms import Bbox
+    plt = pyplot()
     shown = [r for r in recommendations if r.year]
     if not shown: raise InputError("There is nothing to plot: no paper has a year.", "Use the list itself.")
     figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")

@@ -34,7 +34,8 @@ def run(*command, cwd=ROOT, **env) -> subprocess.CompletedProcess:
 
 def python(*arguments, **kwargs) -> subprocess.CompletedProcess:
     """Run this Python in a process of its own; a failure shows what the process wrote."""
-    done = run(sys.executable, *arguments, **kwargs)
+    safe = ("-P",) if "-c" in arguments else ()  # what lies in the working folder is not imported
+    done = run(sys.executable, *safe, *arguments, **kwargs)
     if done.returncode:
         pytest.fail(f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}", pytrace=False)
     return done

@@ -26,7 +26,7 @@ import time
 import traceback
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +163,12 @@ def write(path: Path, arrays: dict[str, np.ndarray], compressed: bool) -> None:
         np.savez(path, **arrays)
 
 
+def cast(value: float, dtype: np.dtype) -> np.ndarray:
+    """A number in the type of an array, whether it fits or not."""
+    with np.errstate(all="ignore"):
+        return np.array(value).astype(dtype)
+
+
 def is_compressed(path: Path) -> bool:
     """Whether an archive is compressed."""
     if path.suffix == ".npy":
@@ -171,19 +177,25 @@ def is_compressed(path: Path) -> bool:
         return any(entry.compress_type for entry in archive.infolist())
 
 
+@contextlib.contextmanager
+def arrays_in(folder: Path, rng: random.Random, *patterns: str) -> Iterator[tuple[Path, dict[str, np.ndarray]]]:
+    """The arrays of one of the files that match; it is written again as they are left."""
+    path = pick(folder, rng, *patterns)
+    arrays, compressed = arrays_of(path), is_compressed(path)
+    yield path, arrays
+    write(path, arrays, compressed)
+
+
 @mutation
 def value(folder: Path, rng: random.Random) -> str:
     """One number of an array becomes an extreme one."""
-    path = pick(folder, rng, "*.npy", "*.npz")
-    arrays, compressed = arrays_of(path), is_compressed(path)
-    name = rng.choice([n for n, a in arrays.items() if a.size and a.dtype.kind in "iuf"])
-    array = arrays[name]
-    new = rng.choice(FLOATS if array.dtype.kind == "f" else EXTREMES)
-    at = rng.randrange(array.size)
-    before = array.flat[at]
-    with np.errstate(all="ignore"):
-        array.flat[at] = np.array(new).astype(array.dtype)
-    write(path, arrays, compressed)
+    with arrays_in(folder, rng, "*.npy", "*.npz") as (path, arrays):
+        name = rng.choice([n for n, a in arrays.items() if a.size and a.dtype.kind in "iuf"])
+        array = arrays[name]
+        new = rng.choice(FLOATS if array.dtype.kind == "f" else EXTREMES)
+        at = rng.randrange(array.size)
+        before = array.flat[at]
+        array.flat[at] = cast(new, array.dtype)
     legal = array.flat[at] == before or (0 <= new < 60 and array.dtype.kind != "f") or "vectors" in path.parts
     return f"{'content: ' if legal else ''}{path.name} {name}[{at}] = {new}"
 
@@ -191,40 +203,36 @@ def value(folder: Path, rng: random.Random) -> str:
 @mutation
 def dtype(folder: Path, rng: random.Random) -> str:
     """An array is of another type."""
-    path = pick(folder, rng, "*.npy", "*.npz")
-    arrays, compressed = arrays_of(path), is_compressed(path)
-    name = rng.choice([*arrays])
-    kind = rng.choice(["i1", "i8", "u4", "f8", "f2", "c8", "S8", "?", ">i4", "O", "U4", "M8[s]", "V8"])
-    with np.errstate(all="ignore"):
-        try:
-            arrays[name] = arrays[name].astype(kind)
-        except (TypeError, ValueError):
-            arrays[name] = np.zeros(arrays[name].shape, dtype=kind)
-    write(path, arrays, compressed)
+    with arrays_in(folder, rng, "*.npy", "*.npz") as (path, arrays):
+        name = rng.choice([*arrays])
+        kind = rng.choice(["i1", "i8", "u4", "f8", "f2", "c8", "S8", "?", ">i4", "O", "U4", "M8[s]", "V8"])
+        with np.errstate(all="ignore"):
+            try:
+                arrays[name] = arrays[name].astype(kind)
+            except (TypeError, ValueError):
+                arrays[name] = np.zeros(arrays[name].shape, dtype=kind)
     return f"{'content: ' if kind in ('i8', 'f8', 'f2', 'i1') else ''}{path.name} {name} as {kind}"
 
 
 @mutation
 def shape(folder: Path, rng: random.Random) -> str:
     """An array is of another shape."""
-    path = pick(folder, rng, "*.npy", "*.npz")
-    arrays, compressed = arrays_of(path), is_compressed(path)
-    name = rng.choice([*arrays])
-    a = arrays[name]
-    ways = [
-        lambda: a[..., None],
-        lambda: a.ravel()[:0],
-        lambda: a.ravel()[:-1],
-        lambda: a.T,
-        lambda: np.concatenate([a.ravel()] * 2),
-        lambda: a.reshape(1, *a.shape),
-        lambda: a.ravel()[:1].reshape(()) if a.size else a,
-        lambda: a[::-1],
-    ]
-    way = rng.randrange(len(ways))
-    arrays[name] = ways[way]()
-    same = np.array_equal(arrays[name], a)
-    write(path, arrays, compressed)
+    with arrays_in(folder, rng, "*.npy", "*.npz") as (path, arrays):
+        name = rng.choice([*arrays])
+        a = arrays[name]
+        ways = [
+            lambda: a[..., None],
+            lambda: a.ravel()[:0],
+            lambda: a.ravel()[:-1],
+            lambda: a.T,
+            lambda: np.concatenate([a.ravel()] * 2),
+            lambda: a.reshape(1, *a.shape),
+            lambda: a.ravel()[:1].reshape(()) if a.size else a,
+            lambda: a[::-1],
+        ]
+        way = rng.randrange(len(ways))
+        arrays[name] = ways[way]()
+        same = np.array_equal(arrays[name], a)
     return f"{'content: ' if same or way == 7 else ''}{path.name} {name}: {a.shape} -> {arrays[name].shape}"
 
 
@@ -297,21 +305,20 @@ def archive(folder: Path, rng: random.Random) -> str:
 @mutation
 def matrix(folder: Path, rng: random.Random) -> str:
     """The places of a sparse matrix lead out of it."""
-    path = pick(folder, rng, "graph.npz", "said.npz", "whole.npz", "names.npz", "given.npz", "places.npz")
-    arrays, compressed = arrays_of(path), is_compressed(path)
-    name = rng.choice([n for n in arrays if arrays[n].dtype.kind in "iu" and arrays[n].size > 2] or [*arrays])
-    a, way = arrays[name], rng.randrange(5)
-    if way == 0:
-        a[:] = rng.choice((2**31 - 1, -5, -(2**31)))
-    elif way == 1:
-        a[len(a) // 2] = rng.choice((2**30, -(2**30)))
-    elif way == 2:
-        a[:] = a[::-1].copy()
-    elif way == 3:
-        a[-1] += rng.choice((1, 1000, 2**30))
-    else:
-        a[0] = rng.choice((1, -1))
-    write(path, arrays, compressed)
+    names = (f"{name}.npz" for name in ("graph", "said", "whole", "names", "given", "places"))
+    with arrays_in(folder, rng, *names) as (path, arrays):
+        name = rng.choice([n for n in arrays if arrays[n].dtype.kind in "iu" and arrays[n].size > 2] or [*arrays])
+        a, way = arrays[name], rng.randrange(5)
+        if way == 0:
+            a[:] = cast(rng.choice((2**31 - 1, -5, -(2**31))), a.dtype)
+        elif way == 1:
+            a[len(a) // 2] = cast(rng.choice((2**30, -(2**30))), a.dtype)
+        elif way == 2:
+            a[:] = a[::-1].copy()
+        elif way == 3:
+            a[-1] = cast(int(a[-1]) + rng.choice((1, 1000, 2**30)), a.dtype)
+        else:
+            a[0] = cast(rng.choice((1, -1)), a.dtype)
     legal = way == 2 and name not in ("indptr", "starts", "cited") or (way == 4 and a[0] == 1 and "ind" in name)
     return f"{'content: ' if legal else ''}{path.parent.name}/{path.name} {name} way {way}"
 

@@ -681,7 +681,7 @@ print(json.dumps([said, time.perf_counter() - begun, *peak]))
 
 def read(path: Path, patience: float = 60) -> tuple[str, float, int, int]:
     """Read a PDF in a fresh process: what came of it, seconds, and MB that this process and its children took."""
-    command = [sys.executable, "-c", READ, str(path)]
+    command = [sys.executable, "-P", "-c", READ, str(path)]
     begun = time.perf_counter()
     try: done = subprocess.run(command, capture_output=True, text=True, timeout=patience)
     except subprocess.TimeoutExpired: return "NO END", patience, -1, -1

@@ -65,7 +65,8 @@ def plant(folder: Path, ran: Path) -> None:
     server = folder / "node_modules/pyright/langserver.index.js"
     server.parent.mkdir(parents=True)
     server.write_text(f"require('fs').writeFileSync('{ran}/node', '')")
-    (folder / "matplotlibrc").write_text("backend: module://planted\ntext.usetex: True\ntext.latex.preamble: planted\n")
+    (folder / "matplotlibrc").write_text("backend: module://planted\ntext.usetex: True\ntext.latex.preamble: planted\n"
+                                       "figure.hooks: webbrowser:open\n")
     (folder / ".env").write_text("CITEREC_CORPUS=corpus\nOPENAI_API_KEY=sk-planted\nLITELLM_MODE=DEV\nHTTPS_PROXY=x\n")
     cell = {"cell_type": "code", "id": "a", "metadata": {"trusted": True}, "execution_count": None, "outputs": []}
     cell["source"] = trace("citerec.ipynb")
@@ -231,3 +232,17 @@ def test_plot(place):
     done = subprocess.run([sys.executable, "-P", "-c", code], cwd=folder, capture_output=True, text=True)
     assert (folder / "drawn.png").exists(), done.stderr
     assert os.listdir(ran) == []
+
+
+def test_plot_in_python(place):
+    """`found.plot()` in Python neither: no function of a matplotlibrc is called with the figure, and no TeX runs."""
+    folder, ran = place
+    code = (
+        "from types import SimpleNamespace as N; from citerec.recommendations import plotted\n"
+        "figure = plotted([N(year=2000 + i, citation_count=i, rank=i, title='t', confidence=.5) for i in range(3)])\n"
+        "figure.savefig('drawn.png'); print([text.get_usetex() for text in figure.axes[0].texts])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=folder, capture_output=True, text=True,
+                          env=os.environ | {"MPLBACKEND": "agg"})
+    assert (folder / "drawn.png").exists(), done.stderr
+    assert "True" not in done.stdout and os.listdir(ran) == []

@@ -423,8 +423,8 @@ class Corpus:
     def briefs(self,
                paper_ids: Sequence[str],  # ids of papers of the corpus
                ) -> dict[str, Brief]:  # by id
-        "What is shown of candidates; quicker than whole records."
-        return self.store.briefs(paper_ids)
+        "What is shown of candidates; quicker than whole records. Raises `CorpusError` for an id that is not there."
+        return _each(self.store.briefs(paper_ids), paper_ids)
 
     def find(self,
              name: str,  # an id with or without its source, DOI, arXiv id, 2023.acl-long.1, a link, a key, a title
@@ -512,6 +512,14 @@ class Corpus:
 _TITLES_COMPARED = 200  # titles that share most words with a name, compared with it letter by letter; chosen by hand
 _LONGEST_TITLE = 500  # characters; longer texts are no titles
 
+def _each(found: dict[str, _T],  # what the database says of papers, by id
+          paper_ids: Sequence[str],  # those that the rest of the corpus names
+          ) -> dict[str, _T]:
+    "What was found of all papers. Raises `CorpusError` if the database lacks one of them."
+    if missing := next((i for i in paper_ids if i not in found), None):
+        raise CorpusError(f"The database of this corpus lacks the paper {missing!r}, which its index names.", REBUILD)
+    return found
+
 def _with_title(corpus: Corpus, title: str) -> list[str]:
     "Papers with a title whose words are these, in this order."
     wanted = title_key(title)
@@ -519,7 +527,7 @@ def _with_title(corpus: Corpus, title: str) -> list[str]:
     by_words, _ = corpus.titles.lexical.search(title, _TITLES_COMPARED)
     covered = top_k(corpus.titles.coverage(title), _TITLES_COMPARED)
     ids = [corpus.ids[row] for row in sorted({*by_words.tolist(), *covered.tolist()})]
-    titles = corpus.store.titles_of(ids)
+    titles = _each(corpus.store.titles_of(ids), ids)
     return [paper_id for paper_id in ids if title_key(titles[paper_id]) == wanted] or corpus.store.titled(title)
 
 # %% ../../nbs/41_corpus.ipynb #l006

@@ -43,6 +43,7 @@ def _reader() -> Callable[[str], str]:
     "What makes text of LaTeX; it takes longer to set up than to read a name."
     from pylatexenc.latex2text import LatexNodes2Text
     from pylatexenc.latexwalker import get_default_latex_context_db
+    logging.getLogger("pylatexenc").setLevel(logging.ERROR)  # it warns of each command that lacks its arguments
     reader, known = LatexNodes2Text(math_mode="verbatim", keep_comments=True), get_default_latex_context_db()
     return lambda text: str(reader.latex_to_text(text, latex_context=known))
 

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_library', 'Filled', 'remember_bibliography',
-           'remembered_bibliography', 'title_of', 'shared_out', 'missing', 'Draft', 'audit_file']
+           'remembered_bibliography', 'existing', 'title_of', 'shared_out', 'missing', 'Draft', 'audit_file']
 
 # %% ../../nbs/79_draft.ipynb #d03
 import hashlib
@@ -30,12 +30,14 @@ from ..recommender import Limits, Recommendations, Recommender, load
 from ..schema import Paper, PipelineState, Recommendation
 from ..text import clean
 from ..trust import own_folder, user_folder
-from .audit import audit, missing_keys, unread_parts
+from citerec.writing.audit import (
+    audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
+)
 from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
 from .gaps import Gap, find_gaps, not_english, proper_names
 from .insertion import cite_changes, place_at
-from .library import Bibliography, LibraryEntry, Paths
+from .library import Bibliography, LibraryEntry, Paths, cited_as
 from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
 from .prose import Format, Note, Span
 from .reading import places
@@ -228,8 +230,8 @@ def remember_bibliography(path: str | os.PathLike[str],  # of a draft
                           files: Paths,  # its bibliographies; none: they are forgotten
                           home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
                           ) -> None:
-    "Keep for a draft what `bibliography` was given."
-    paths = [str(p.absolute()) for p in _paths(files)]
+    "Keep for a draft what `bibliography` was given. Raises `InputError` for a file that is not there."
+    paths = [str(p.absolute()) for p in existing(files)]
     own_folder(_BIBLIOGRAPHIES, home)
     kept = _kept(Path(path), home)
     if paths: write_atomically(kept, lambda f: f.write(json.dumps(paths).encode()))
@@ -247,6 +249,15 @@ _BIBLIOGRAPHIES = "bibliographies"  # folder of the user's data
 def _paths(files: Paths) -> list[Path]:
     return [Path(f) for f in ([files] if isinstance(files, str | os.PathLike) else files)]
 
+def existing(files: Paths,  # bibliographies
+             fix: str = "Check the path: it begins in the folder in which the command runs.",
+             ) -> list[Path]:
+    "The same files as paths. Raises `InputError` for one that is not there."
+    paths = _paths(files)
+    for path in paths:
+        if not path.is_file(): raise InputError(f"There is no bibliography {path}.", fix)
+    return paths
+
 # %% ../../nbs/79_draft.ipynb #d14
 class _Opened:
     "A draft with its bibliography and its corpus, each read when it is needed."
@@ -261,7 +272,8 @@ class _Opened:
         if not isinstance(source, str | os.PathLike):
             raise InputError("A draft is a path or a text.", "Give one of them.")
         if bibliography is None and isinstance(source, os.PathLike):
-            bibliography = remembered_bibliography(source) or None
+            bibliography = existing(remembered_bibliography(source), _FORGET) or None
+        for files in (bibliography or (), also): existing(files)
         self.source, self.format, self._given, self._progress = source, format, rec, progress
         self._bibliography, self._also = bibliography, also
         _ = self.manuscript  # what cannot be read is refused here
@@ -297,6 +309,7 @@ class _Opened:
         read = ("manuscript", "own", "library", "itself", "known", "_citable", "_names", "_titles")
         for name in read: self.__dict__.pop(name, None)
 
+_FORGET = "It was remembered for this draft. Name another one with --bib, or let --remember alone forget it."
 _UNFINISHED = ("A change of this draft was interrupted, or citerec is writing it just now; the next `cite`, `fill` or "
                "`undo` settles that first.")
 
@@ -562,7 +575,8 @@ def missing(manuscript: Manuscript,
             gaps: Iterable[Gap],
             library: Bibliography,  # of the draft
             ) -> Report:
-    "What is missing in a draft: open slots, sentences without a citation, keys without an entry."
+    "What is missing in a draft: open slots, sentences without a citation, keys without an entry, entries not closed."
+    library = judged_by(manuscript, library)
     remarks = [Remark(*manuscript.place(slot.span), "slot", "warning", "A citation is still to come here.",
                       "`citerec draft fill --dry-run` shows what fits; in Python, `draft.recommend` does.")
                for slot in manuscript.slots]
@@ -575,9 +589,10 @@ def missing(manuscript: Manuscript,
         said = f"{_per_cent(foreign)} of the sentences are not in English; of these, only those that name a work or " \
                "authors are reported."
         remarks.append(Remark(main, 1, 1, 1, 1, "language", "note", said, "Look through them yourself."))
-    unread = unread_parts(manuscript)
+    unread = unread_parts(manuscript, library)
     if all(r.code != "missing" for r in unread): remarks += missing_keys(manuscript, library)
-    return Report((*remarks, *unread), "What is missing")
+    return Report((*remarks, *bibliography_faults(manuscript, library), *unread), "What is missing",
+                  tuple(not_read(manuscript, library)), (what_was_read(manuscript, library),))
 
 # %% ../../nbs/79_draft.ipynb #d18t
 def _still_open(manuscript: Manuscript,  # as it is now
@@ -663,7 +678,7 @@ class _Citing(_Advising):
         "The record of a paper; raises `InputError` for one that neither the bibliography nor the corpus has."
         if isinstance(paper, Paper): return paper
         name = paper if isinstance(paper, str) else paper.yours or paper.paper_id
-        if (entry := self.library.find(name)) and entry.paper: return entry.paper
+        if entry := self.library.find(name): return cited_as(entry)
         corpus = self.rec.corpus
         ids = [name] if name in corpus.columns.row_of else corpus.find(name) or corpus.known_as(name)
         if not ids:
