@@ -146,7 +146,9 @@ class Citing:
 
     def undo(self, _: Told) -> None:
         "Take the last change of the draft back."
-        if draft := self.draft: self.work(lambda: self._done(f"Taken back: {draft.undo()}."))
+        if not self.draft: return
+        undo = self.draft.undo
+        self.work(lambda: self._done(f"Taken back: {undo()}."))
 
     def _in_card(self, at: str, do: Callable[[], str]) -> None:
         "Show in a card what comes of a press, or why it cannot be done."
