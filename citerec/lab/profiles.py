@@ -44,9 +44,9 @@ def _bm25(counts: sparse.csc_matrix,  # of the words of a query, shape (papers, 
     weights = np.repeat(idf, having) * counts.data / (counts.data + long[counts.indices])
     return np.bincount(counts.indices, weights, minlength=papers)
 
-# %% ../../nbs/lab/profiles.ipynb #p012
-class _Tables:
-    "The words and vectors of papers and of the sentences that cite them."
+# %% ../../nbs/lab/profiles.ipynb #p013
+class Profiles:
+    "Papers with the sentences that cite them; raises `InputError` for a corpus without citing sentences."
     def __init__(self,
                  corpus: Corpus,
                  ):
@@ -78,9 +78,6 @@ class _Tables:
     @made_once
     def _vectors(self) -> np.ndarray: return self._vectors_of(np.arange(len(self.corpus)), np.zeros(0, dtype=int))
 
-# %% ../../nbs/lab/profiles.ipynb #p013
-class Profiles(_Tables):
-    "Papers with the sentences that cite them; raises `InputError` for a corpus without citing sentences."
     def words(self,
               text: str,  # a query
               filters: SearchFilter,  # sentences of the documents that it excludes are not read
