@@ -35,7 +35,7 @@ setup(
     license=cfg["license"],
     url=cfg["git_url"],
     python_requires=f">={cfg['min_python']}",
-    packages=[*find_packages(include=[lib, f"{lib}.*"]), *data_packages],
+    packages=[*find_packages(include=[lib, f"{lib}.*"], exclude=[f"{lib}.lab"]), *data_packages],
     package_dir=data_packages,
     package_data={package: ["**/*"] for package in data_packages},
     install_requires=cfg["requirements"].split(),

@@ -79,7 +79,7 @@ def rename_pages(site: Path, processed: Path) -> None:
     if not names:
         return
     pattern = re.compile(rf"(?<![\w.-])({'|'.join(map(re.escape, names))})\b")
-    for path in site.iterdir():
+    for path in site.rglob("*"):
         if path.suffix in {".html", ".json", ".xml"}:
             text = path.read_text(encoding="utf-8")
             path.write_text(pattern.sub(lambda match: names[match[0]], text), encoding="utf-8")
@@ -95,14 +95,14 @@ def mend_code_links(site: Path, public: str) -> None:
         return f"{public}{page}#{next(places, '')}".removesuffix("#")
 
     pattern = re.compile(rf"{re.escape(public)}([\w.]+\.html)#([\w.]+)")
-    for name, text in pages.items():
-        (site / name).write_text(pattern.sub(to_place, text), encoding="utf-8")
+    for path in site.rglob("*.html"):
+        path.write_text(pattern.sub(to_place, path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def fold_code(processed: Path) -> None:
     """Let readers fold the code: that of the results is folded at first, that of tour and guides is open."""
-    folds = {"88_results": "true", "design": "true"} | dict.fromkeys(["tour", "index"], "show")
-    for notebook in processed.glob("*.ipynb"):
+    folds = {"88_results": "true", "diary": "true", "design": "true"} | dict.fromkeys(["tour", "index"], "show")
+    for notebook in processed.rglob("*.ipynb"):
         fold = folds.get(notebook.stem, "show" if notebook.stem.startswith("guide_") else "")
         nb = json.loads(notebook.read_text(encoding="utf-8"))
         for cell in nb["cells"] if fold else ():
@@ -122,7 +122,7 @@ def tidy_signatures(processed: Path) -> None:
         text = link.sub(r"\1", match[0])
         return private.sub("", text) if "__pydantic_self__" in text else text
 
-    for notebook in processed.glob("*.ipynb"):
+    for notebook in processed.rglob("*.ipynb"):
         nb = json.loads(notebook.read_text(encoding="utf-8"))
         for output in [output for cell in nb["cells"] for output in cell.get("outputs", ())]:
             if "text/markdown" in (data := output.get("data", {})):
@@ -183,7 +183,7 @@ def main(folder: Path, builder: str) -> None:
     shutil.move(site, folder)
     if any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):  # the app as it is, not as it was
         subprocess.run([sys.executable, ROOT / ".ci" / "app_picture.py", folder / "images" / "app.png"], check=True)
-    chapters = [page for page in folder.glob("*.html") if not page.name.startswith(("reference_", "modules_"))]
+    chapters = [page for page in folder.rglob("*.html") if not page.name.startswith(("reference_", "modules_"))]
     print(f"{len([*folder.rglob('*.html')])} pages in {folder}")
     if len(chapters) != len(notebooks := nbglob(config.nbs_path)):
         raise SystemExit(f"{len(notebooks)} notebooks have made {len(chapters)} pages")

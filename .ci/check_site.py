@@ -96,7 +96,7 @@ def names() -> Iterator[tuple[str, str, Any]]:
             yield "reference_", f"{name}.{key}", method
     for path in sorted((ROOT / "citerec").rglob("*.py")):
         dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        module = None if "_modidx" in dotted else importlib.import_module(dotted)
+        module = None if "_modidx" in dotted or ".lab." in dotted else importlib.import_module(dotted)
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)
             if getattr(value, "__module__", dotted) not in (dotted, None):

@@ -1,7 +1,7 @@
 """Run notebooks on the sample corpus and keep what their display cells show.
 
     python .ci/execute.py [nbs/45_signals.ipynb ...]      without names: all of them
-    python .ci/execute.py nbs/88_results.ipynb --only c001 c003 c004      these cells alone, slow ones too
+    python .ci/execute.py nbs/lab/diary.ipynb --only c001 c003 c004      these cells alone, slow ones too
 
 What varies from run to run is written in one form: temporary folders, ports, ids of runs, addresses of objects, and
 "…" for a time, because a page must not show a figure that nobody measured. Cells

@@ -23,7 +23,7 @@ def section(name: str, pages: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Put each chapter under its wing; what exports doubles for tests stands by itself."""
+    """Put each chapter under its wing; doubles for tests and the lab have sections of their own."""
     numbered = sorted((ROOT / "nbs").glob("[0-9][0-9]*.ipynb"))
     chapters = [path for path in numbered if path.stem not in ELSEWHERE]
     testing = [path.name for path in chapters if module_of(path).startswith("testing.")]
@@ -32,6 +32,7 @@ def main() -> None:
         pages = [path.name for path in chapters if path.name[0] == str(digit) and path.name not in testing]
         lines += section(f"{digit} · {wing}", pages + ["app.ipynb"] * (wing == "Front ends"))
     lines += section("Testing", testing)
+    lines += section("Lab", [f"lab/{path.name}" for path in sorted((ROOT / "nbs" / "lab").glob("*.ipynb"))])
     file = ROOT / "_quarto.yml"
     head, start, rest = file.read_text(encoding="utf-8").partition('      - section: "Chapters"\n        contents:\n')
     end = '          - section: "All names by module"\n'

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Checksums', 'MOST_JSON', 'REPAIR', 'T', 'remove', 'clear_parts', 'write_atomically', 'whole_folder', 'sha256_of',
            'checksums', 'altered', 'plain_file', 'read_plain_file', 'read_json', 'strange_entries', 'real_folder',
-           'reading', 'need_space', 'made_once', 'shipped']
+           'reading', 'need_space', 'made_once', 'shipped', 'shipped_words']
 
 # %% ../nbs/01a_files.ipynb #c003
 import contextlib
@@ -18,6 +18,7 @@ import shutil
 import threading
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISREG
 from typing import Any, Generic, TypeVar, overload
@@ -282,8 +283,18 @@ class made_once(Generic[T]):
             return kept[self.name]
 
 # %% ../nbs/01a_files.ipynb #c024
-def shipped(name: str,  # "sample", "ranker", "encoder", "calibration", "gaps", "page" or "styles"
+def shipped(name: str,  # "sample", "ranker", "encoder", "calibration", "gaps", "page", "styles" or "words"
             ) -> Path:
     "A folder of data that ships with citerec: inside the package where it is installed, under data/ in a checkout."
     package = Path(citerec.errors.__file__).parent
     return package / name if (package / name).exists() else package.parent / "data" / name
+
+@cache
+def shipped_words(name: str,  # of a file of data/words, without its ending
+                  ) -> dict[str, tuple[str, ...]]:  # name of a list -> its entries
+    "The word lists of a file that ships with citerec."
+    lists: dict[str, list[str]] = {}
+    for line in (shipped("words") / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["): entries = lists.setdefault(line.strip("[]"), [])
+        elif line: entries.append(line)
+    return {title: tuple(entries) for title, entries in lists.items()}

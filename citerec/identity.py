@@ -18,6 +18,7 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
+from .files import shipped_words
 from .schema import Paper
 
 # %% ../nbs/05_identity.ipynb #c005
@@ -143,11 +144,7 @@ def facts_of(paper: Paper,
 # %% ../nbs/05_identity.ipynb #c022
 YEARS_APART = 2  # from a preprint to the published version
 _TELLING_WORDS = 5  # words of a title that identifies a paper without authors
-_NO_TITLE = frozenset("""abstract, acknowledgements, acknowledgments, afterword, bibliography, commentary, comment,
-conclusion, conclusions, contents, contributors, correction, corrigendum, cover, discussion, editorial, epilogue,
-errata, erratum, foreword, front matter, glossary, guest editorial, in memoriam, index, introduction,
-letter to the editor, obituary, overview, preface, prologue, references, reply, retracted, retraction, review, summary,
-table of contents, untitled""".replace("\n", " ").split(", "))
+_NO_TITLE = frozenset(shipped_words("titles")["of no paper"])
 
 def tells(title: str,  # as `title_key` gives it
           ) -> bool:

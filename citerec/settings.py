@@ -124,20 +124,6 @@ def _left_out_note(names: Sequence[str]) -> str:
     return (f"The file {DOT_ENV} in this folder sets {listed}, which {'are' if most else 'is'} left out: "
             "the file may come from somebody else. `citerec trust` shows what it sets, and allows it.")
 
-class _Places(BaseSettings):
-    "Base of the settings: where values come from."
-    model_config = SettingsConfigDict(env_prefix="CITEREC_", extra="ignore", frozen=True, populate_by_name=True,
-                                      validate_default=True)
-
-    @classmethod
-    def settings_customise_sources(cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
-                                   env_settings: PydanticBaseSettingsSource,
-                                   dotenv_settings: PydanticBaseSettingsSource,
-                                   file_secret_settings: PydanticBaseSettingsSource,
-                                   ) -> tuple[PydanticBaseSettingsSource, ...]:
-        "Arguments, environment, .env, in this order."
-        return init_settings, env_settings, _DotEnv(settings_cls, (init_settings, env_settings))
-
 def dot_env_note() -> str:  # "" if nothing is left out
     "What is to be said of the .env file in the working folder."
     return _DotEnv(Settings, (EnvSettingsSource(Settings),)).read()[1]
@@ -159,8 +145,11 @@ def _known_as(known: str,  # environment variable of another program for the sam
     return Field(default, validation_alias=AliasChoices(f"CITEREC_{known}", known.lower(), known))
 
 # %% ../nbs/02_settings.ipynb #c011j
-class Settings(_Places):
+class Settings(BaseSettings):
     "Every choice that can be made without changing code."
+    model_config = SettingsConfigDict(env_prefix="CITEREC_", extra="ignore", frozen=True, populate_by_name=True,
+                                      validate_default=True)
+
     preset: str = "offline"  # named set of choices: offline, thorough, openai, ollama or compatible, see `PRESETS`
     corpus: PathText = "sample"  # folder of a corpus, or "sample" for the one that ships with citerec
 
@@ -253,6 +242,15 @@ class Settings(_Places):
         30.0)  # seconds an agent may wait for a language model; 180 where the model runs on this machine
     retries: Annotated[int, Field(ge=0, le=5)] = 2  # further tries of an agent that failed
     checkpoint: PathText | None = None  # SQLite file that keeps every run's states; None: none is kept
+
+    @classmethod
+    def settings_customise_sources(cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
+                                   env_settings: PydanticBaseSettingsSource,
+                                   dotenv_settings: PydanticBaseSettingsSource,
+                                   file_secret_settings: PydanticBaseSettingsSource,
+                                   ) -> tuple[PydanticBaseSettingsSource, ...]:
+        "Arguments, environment, .env, in this order."
+        return init_settings, env_settings, _DotEnv(settings_cls, (init_settings, env_settings))
 
 # %% ../nbs/02_settings.ipynb #c013
 OPENAI_URL = "https://api.openai.com/v1"

@@ -3,6 +3,7 @@
 import builtins
 import dis
 import importlib
+import re
 from types import CodeType
 
 import pytest
@@ -34,3 +35,11 @@ def test_a_name_of_the_notebook_is_found():
     """A name that only the notebook has is missing from the module."""
     source = "def f(x): return [helper(y) for y in x]\nclass A:\n    def g(self): return lambda: len(other)"
     assert missing_names(source, {"f", "A"}) == {"helper", "other"}
+
+
+def test_the_package_needs_no_lab():
+    """The lab stays in the repository, so no module of the wheel may import it."""
+    outside = [path for path in MODULES if path.parent.name != "lab"]
+    assert len(outside) < len(MODULES)
+    imported = re.compile(r"^\s*(from|import) citerec\.lab", re.MULTILINE)
+    assert [path.name for path in outside if imported.search(path.read_text(encoding="utf-8"))] == []

@@ -39,7 +39,7 @@ def test_requirements_are_complete():
     named = {plain(match[0]) for line in lines if (match := re.match(r"[\w.-]+", line))}
     own, bring = {*sys.stdlib_module_names, CONFIG.lib_name}, packages_distributions()
     missing = []
-    for path in sorted(CONFIG.lib_path.rglob("*.py")):
+    for path in sorted(p for p in CONFIG.lib_path.rglob("*.py") if p.parent.name != "lab"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -112,11 +112,13 @@ def test_wheel_is_complete(wheel):
         names = {*archive.namelist()}
         entry_points = archive.read(f"{wheel.stem.rsplit('-', 3)[0]}.dist-info/entry_points.txt").decode()
     modules = {path.relative_to(ROOT).as_posix() for path in CONFIG.lib_path.rglob("*.py")}
+    lab = {name for name in modules if name.startswith("citerec/lab/")}  # stays in the repository
     data = set()
     for package, folder in DATA_PACKAGES.items():
         files = [path for path in (ROOT / folder).rglob("*") if path.is_file() and path.name != ".lock"]
         data |= {f"{package.replace('.', '/')}/{path.relative_to(ROOT / folder).as_posix()}" for path in files}
-    assert modules | data <= names
+    assert (modules - lab) | data <= names
+    assert lab and not lab & names
     assert {"citerec/sample/papers.jsonl", "citerec/sample/edges.jsonl"} <= data
     assert {name.split("/")[0] for name in names} == {"citerec", f"citerec-{CONFIG.version}.dist-info"}
     assert "citerec = citerec.cli:main" in entry_points

@@ -165,12 +165,18 @@ def _continued(path: Path, query_ids: Sequence[str], k: int,
     if whole != content: write_atomically(path, lambda f: f.write(whole))
     return run
 
-# %% ../../nbs/83_experiment.ipynb #f10
-class _Locked:
-    "A context that one process at a time can enter."
-    def __init__(self, path: Path):  # of the file that is locked
-        self.path = path
-        self._lock_path = path.with_name(f".{path.name}.lock")
+# %% ../../nbs/83_experiment.ipynb #c006b
+class RunFile:
+    "A run on the disk, and beside it what it was made with. A context: one process at a time writes it."
+    def __init__(self,
+                 path: Path,  # a TREC run file; made where it is missing
+                 name: str,  # of the system
+                 made: Mapping[str, Any],  # what decides on the answers
+                 ):
+        self.path, self._lock_path = path, path.with_name(f".{path.name}.lock")
+        self.name, self.made = name, dict(made)
+        self.about = path.with_name(f"{path.name}.json")
+        self.notes = Counter[str]()  # in how many answers an agent failed, by a sentence that says which
 
     def __enter__(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -183,19 +189,6 @@ class _Locked:
     def __exit__(self, *error: Any) -> None:
         with contextlib.suppress(OSError): self._lock_path.unlink()
         self._lock.release()
-
-# %% ../../nbs/83_experiment.ipynb #c006b
-class RunFile(_Locked):
-    "A run on the disk, and beside it what it was made with. A context: one process at a time writes it."
-    def __init__(self,
-                 path: Path,  # a TREC run file; made where it is missing
-                 name: str,  # of the system
-                 made: Mapping[str, Any],  # what decides on the answers
-                 ):
-        super().__init__(path)
-        self.name, self.made = name, dict(made)
-        self.about = path.with_name(f"{path.name}.json")
-        self.notes = Counter[str]()  # in how many answers an agent failed, by a sentence that says which
 
     def _write(self, **more: str) -> None:
         self._noted = dict(self.notes)

@@ -205,19 +205,36 @@ def check_chance(sizes: Sequence[int],  # papers of each pool
                      f"{settings.opt_threshold:g}.",
                      "Take more wrong papers beside each cited one, or a higher threshold.")
 
-class _Wanted:
-    "What a run is asked to do."
-    def __init__(self, corpus: Corpus, parts: Parts, llm: LLM, optimiser: str, module: str, steps: int | None,
-                 workers: int, say: Callable[[str], None]):
-        if optimiser not in OPTIMISERS:
-            raise InputError(f"There is no optimiser {one_line(optimiser)!r}.",
-                             f"Choose from: {', '.join(OPTIMISERS)}.")
-        if module not in MODULES:
-            raise InputError(f"There is no module {one_line(module)!r}.", f"Choose from: {', '.join(MODULES)}.")
-        if len(parts.train) < 2 or not parts.validation:
-            raise InputError(f"There are {len(parts.train)} examples to learn from and {len(parts.validation)} to "
-                             "choose by.", "Ask for more examples, or give a corpus with more citing sentences.")
-        if steps is not None and steps < 0: raise InputError(f"steps is {steps}.", "Give 0 or more.")
+def _check_task(parts: Parts, optimiser: str, module: str, steps: int | None) -> None:
+    "Raise `InputError` where a run cannot be what is asked."
+    if optimiser not in OPTIMISERS:
+        raise InputError(f"There is no optimiser {one_line(optimiser)!r}.",
+                         f"Choose from: {', '.join(OPTIMISERS)}.")
+    if module not in MODULES:
+        raise InputError(f"There is no module {one_line(module)!r}.", f"Choose from: {', '.join(MODULES)}.")
+    if len(parts.train) < 2 or not parts.validation:
+        raise InputError(f"There are {len(parts.train)} examples to learn from and {len(parts.validation)} to "
+                         "choose by.", "Ask for more examples, or give a corpus with more citing sentences.")
+    if steps is not None and steps < 0: raise InputError(f"steps is {steps}.", "Give 0 or more.")
+
+# %% ../../nbs/85_optimising.ipynb #c014l
+class Loop:
+    "What a run is asked to do, and how far it is."
+    run: OptRun  # what is written down of it
+    try_out = staticmethod(try_out)
+    improve = staticmethod(improve)
+
+    def __init__(self,
+                 corpus: Corpus,
+                 parts: Parts,  # examples
+                 llm: LLM,  # answers
+                 optimiser: str,  # of `OPTIMISERS`
+                 module: str,  # of `MODULES`
+                 steps: int | None,  # times that a prompt is changed at most; None: as in the settings
+                 workers: int,  # requests at a time
+                 say: Callable[[str], None],  # gets a line on what is being done
+                 ):
+        _check_task(parts, optimiser, module, steps)
         settings = llm.settings
         self.corpus, self.parts, self.llm, self.optimiser, self.module = corpus, parts, llm, optimiser, module
         self.most = settings.max_opt_steps if steps is None else steps
@@ -237,16 +254,11 @@ class _Wanted:
         return json.dumps([self.parts.fingerprint, self.llm.model, self.proposer.model, self.optimiser, self.module,
                            self.threshold, self.most, sorted(self.weights.items()), version_of("dspy")])
 
-# %% ../../nbs/85_optimising.ipynb #c015
-class _Measuring(_Wanted):
-    "The nodes that order, choose and measure."
-    run: OptRun
-    try_out = staticmethod(try_out)
-
-    def _figures(self, tried: Tried, examples: Sequence[Example]) -> dict[str, float]:
+    def figures(self, tried: Tried, examples: Sequence[Example]) -> dict[str, float]:
+        "What a trial reaches on examples."
         return measure(tried.orders, tried.chosen, [e.positive.title for e in examples], self.weights)
 
-    def _add(self, step: Step, **changes: Any) -> None:
+    def note(self, step: Step, **changes: Any) -> None:
         "Write a step down, and say what it was."
         unread = f"; {step.failed} requests had no usable answer, which counts as wrong" if step.failed else ""
         step = step.model_copy(update={"cost": self.llm.session()["cost"], "reason": step.reason + unread})
@@ -255,122 +267,120 @@ class _Measuring(_Wanted):
         spent = "price unknown" if step.cost is None else f"${step.cost:.4f} of ${self.llm.budget:g}"
         self.say(f"step {step.step} of {self.most}: {step.reason}; {spent}")
 
-    def rerank(self, state: LoopState) -> LoopState:
-        "Order and choose on the validation examples with the version that is tried."
-        tried_version = state.get("candidate") or state.get("current")
-        if state.get("step") and not state.get("candidate"): return {"tried": None}
-        n = len(self.parts.validation)
-        self.say(f"ordering and choosing on {n} examples")
-        tried = self.try_out(self.parts.validation, tried_version, self.llm, self.workers)
-        return {"tried": tried, "stopped": tried.stopped}
-
-    def _missed(self, tried: Tried) -> tuple[tuple[str, str], ...]:
-        "The papers that were chosen wrongly."
-        ids = [(e, next((p.paper_id for p in e.pool if p.title == title), ""))
-               for e, title in zip(self.parts.validation, tried.chosen, strict=True)]
-        return tuple((e.example_id, chosen) for e, chosen in ids if chosen and chosen != e.positive.paper_id)
-
-# %% ../../nbs/85_optimising.ipynb #c015b
-class _Deciding(_Measuring):
-    "The node that accepts a version or rolls it back."
-    def evaluate(self, state: LoopState) -> LoopState:
-        "Measure, and accept the version that is tried or roll it back."
-        tried = state.get("tried")
-        if tried is None or tried.stopped: return self._skip(state, tried)
-        got = self._figures(tried, self.parts.validation)
-        if state.get("step"): return self._decide(state, tried, got)
-        enough = ", which is enough" if got["score"] >= self.threshold else ""
-        said = (f"the prompts in use have a score of {got['score']:.3f}{enough}; "
-                f"chance reaches {self.chance['score']:.3f}")
-        self._add(Step(step=0, program=self.run.start, figures=got, accepted=True, failed=tried.failed, reason=said),
-                  missed=self._missed(tried))
-        return {"figures": got}
-
-    def _skip(self, state: LoopState, tried: Tried | None) -> LoopState:
-        "Write down a step without figures."
-        candidate, stopped = state.get("candidate"), state.get("stopped", "")
-        said = tried.stopped if tried else state.get("reason") or "nothing was proposed"
-        self._add(Step(step=state.get("step", 0), program=candidate.number if candidate else 0, cut=bool(stopped),
-                       reason=f"not measured: {said}"), stopped=stopped)
-        return {"candidate": None}
-
-    def _decide(self, state: LoopState, tried: Tried, got: dict[str, float]) -> LoopState:
-        "Accept or roll back."
-        candidate, old = state["candidate"], state["figures"]
-        assert candidate is not None
-        better, said = is_better(got, old), _verdict(got, old)
-        kept = candidate.model_copy(update={"before": old, "after": got, "accepted": better, "reason": said,
-                                            "cost": self.llm.session()["cost"]})
-        keep_program(self.corpus.folder, kept)
-        changes = {"current": kept.number, "missed": self._missed(tried)} if better else {}
-        self._add(Step(step=state["step"], program=kept.number, figures=got, accepted=better, reason=said,
-                       failed=tried.failed), **changes)
-        return {"candidate": None, "current": kept, "figures": got} if better else {"candidate": None}
-
-# %% ../../nbs/85_optimising.ipynb #c017
-class _Proposing(_Deciding):
-    "The nodes that propose and update."
-    improve = staticmethod(improve)
-
-    def optimise(self, state: LoopState) -> LoopState:
-        "Propose instructions and demonstrations."
-        engine = Engine(self.llm, "optimising")
-        proposing = engine if self.proposer is self.llm else Engine(self.proposer, "proposing")
-        current = state.get("current")
-        self.say(f"{self.optimiser} looks for a better prompt in {len(self.parts.train)} examples")
-        try:
-            same = current and current.state and current.module == self.module
-            start = load_program(current, None) if current and same else make_module(self.module)
-            made, reason = self.improve(self.optimiser, start, self.parts.train, engine, proposing,
-                                        state.get("step", 0), self.workers), ""
-        except ModelError as e: made, reason = None, str(e)
-        except Exception as e: made, reason = None, f"the optimiser failed ({type(e).__name__})"  # whatever DSPy raises
-        stopped = engine.stopped or proposing.stopped
-        return {"proposed": None if stopped else made, "reason": stopped or reason, "stopped": stopped}
-
-    def update(self, state: LoopState) -> LoopState:
-        "Put what was proposed into the prompts, as a version of its own."
-        step, module = state.get("step", 0) + 1, state.get("proposed")
-        if module is None: return {"step": step, "candidate": None}
-        number = max((p.number for p in programs_of(self.corpus)), default=0) + 1
-        program = Program(
-            number=number, run=self.run.run, step=step, module=self.module,  # type: ignore[arg-type]
-            instructions=learned_instructions(module), demonstrations=learned_demonstrations(module, self.parts.train),
-            model=self.llm.model, prompt_model=self.proposer.model, optimiser=self.optimiser, made=_now(),
-            libraries={"citerec": __version__, "dspy": version_of("dspy")}, examples=self.parts.counts,
-            data=self.parts.fingerprint, before=state["figures"], after={}, accepted=False, reason="not measured yet",
-            cost=self.llm.session()["cost"], state=state_of(module))
-        keep_program(self.corpus.folder, program)
-        return {"step": step, "candidate": program, "proposed": None}
-
-# %% ../../nbs/85_optimising.ipynb #c019
-class Loop(_Proposing):
-    "The loop as a LangGraph graph."
-    def route(self, state: LoopState) -> str:
-        "Where the loop goes after a measurement."
-        enough = state.get("figures", {}).get("score", 0) >= self.threshold
-        return "end" if state.get("stopped") or enough or state.get("step", 0) >= self.most else "optimise"
-
-    def enter(self, state: LoopState) -> str:
-        "Where the loop begins: measured versions are not measured again."
-        return "rerank" if state.get("candidate") or not state.get("figures") else self.route(state)
-
     def graph(self) -> Any:
-        "The compiled graph. Draw it with `graph().get_graph().draw_mermaid()`."
-        from langgraph.graph import END, START, StateGraph
-        graph: Any = StateGraph(LoopState)
-        for node in (self.rerank, self.evaluate, self.optimise, self.update): graph.add_node(node.__name__, node)
-        ways = {"end": END, "optimise": "optimise"}
-        graph.add_conditional_edges(START, self.enter, {"rerank": "rerank", **ways})
-        graph.add_edge("rerank", "evaluate")
-        graph.add_conditional_edges("evaluate", self.route, ways)
-        graph.add_edge("optimise", "update")
-        graph.add_edge("update", "rerank")
-        return graph.compile()
+        "The compiled graph of LangGraph. Draw it with `graph().get_graph().draw_mermaid()`."
+        return _graph(self)
 
     def _repr_markdown_(self) -> str:
         "The graph as a mermaid diagram, for Jupyter."
         return f"```mermaid\n{self.graph().get_graph().draw_mermaid(with_styles=False).strip()}\n```"
+
+# %% ../../nbs/85_optimising.ipynb #c015
+def _rerank(loop: Loop, state: LoopState) -> LoopState:
+    "Order and choose on the validation examples with the version that is tried."
+    tried_version = state.get("candidate") or state.get("current")
+    if state.get("step") and not state.get("candidate"): return {"tried": None}
+    n = len(loop.parts.validation)
+    loop.say(f"ordering and choosing on {n} examples")
+    tried = loop.try_out(loop.parts.validation, tried_version, loop.llm, loop.workers)
+    return {"tried": tried, "stopped": tried.stopped}
+
+def _missed(loop: Loop, tried: Tried) -> tuple[tuple[str, str], ...]:
+    "The papers that were chosen wrongly."
+    ids = [(e, next((p.paper_id for p in e.pool if p.title == title), ""))
+           for e, title in zip(loop.parts.validation, tried.chosen, strict=True)]
+    return tuple((e.example_id, chosen) for e, chosen in ids if chosen and chosen != e.positive.paper_id)
+
+# %% ../../nbs/85_optimising.ipynb #c015b
+def _skip(loop: Loop, state: LoopState, tried: Tried | None) -> LoopState:
+    "Write down a step without figures."
+    candidate, stopped = state.get("candidate"), state.get("stopped", "")
+    said = tried.stopped if tried else state.get("reason") or "nothing was proposed"
+    loop.note(Step(step=state.get("step", 0), program=candidate.number if candidate else 0, cut=bool(stopped),
+                   reason=f"not measured: {said}"), stopped=stopped)
+    return {"candidate": None}
+
+def _decide(loop: Loop, state: LoopState, tried: Tried, got: dict[str, float]) -> LoopState:
+    "Accept or roll back."
+    candidate, old = state["candidate"], state["figures"]
+    assert candidate is not None
+    better, said = is_better(got, old), _verdict(got, old)
+    kept = candidate.model_copy(update={"before": old, "after": got, "accepted": better, "reason": said,
+                                        "cost": loop.llm.session()["cost"]})
+    keep_program(loop.corpus.folder, kept)
+    changes = {"current": kept.number, "missed": _missed(loop, tried)} if better else {}
+    loop.note(Step(step=state["step"], program=kept.number, figures=got, accepted=better, reason=said,
+                   failed=tried.failed), **changes)
+    return {"candidate": None, "current": kept, "figures": got} if better else {"candidate": None}
+
+def _evaluate(loop: Loop, state: LoopState) -> LoopState:
+    "Measure, and accept the version that is tried or roll it back."
+    tried = state.get("tried")
+    if tried is None or tried.stopped: return _skip(loop, state, tried)
+    got = loop.figures(tried, loop.parts.validation)
+    if state.get("step"): return _decide(loop, state, tried, got)
+    enough = ", which is enough" if got["score"] >= loop.threshold else ""
+    said = (f"the prompts in use have a score of {got['score']:.3f}{enough}; "
+            f"chance reaches {loop.chance['score']:.3f}")
+    loop.note(Step(step=0, program=loop.run.start, figures=got, accepted=True, failed=tried.failed, reason=said),
+              missed=_missed(loop, tried))
+    return {"figures": got}
+
+# %% ../../nbs/85_optimising.ipynb #c017
+def _optimise(loop: Loop, state: LoopState) -> LoopState:
+    "Propose instructions and demonstrations."
+    engine = Engine(loop.llm, "optimising")
+    proposing = engine if loop.proposer is loop.llm else Engine(loop.proposer, "proposing")
+    current = state.get("current")
+    loop.say(f"{loop.optimiser} looks for a better prompt in {len(loop.parts.train)} examples")
+    try:
+        same = current and current.state and current.module == loop.module
+        start = load_program(current, None) if current and same else make_module(loop.module)
+        made, reason = loop.improve(loop.optimiser, start, loop.parts.train, engine, proposing,
+                                    state.get("step", 0), loop.workers), ""
+    except ModelError as e: made, reason = None, str(e)
+    except Exception as e: made, reason = None, f"the optimiser failed ({type(e).__name__})"  # whatever DSPy raises
+    stopped = engine.stopped or proposing.stopped
+    return {"proposed": None if stopped else made, "reason": stopped or reason, "stopped": stopped}
+
+def _update(loop: Loop, state: LoopState) -> LoopState:
+    "Put what was proposed into the prompts, as a version of its own."
+    step, module = state.get("step", 0) + 1, state.get("proposed")
+    if module is None: return {"step": step, "candidate": None}
+    number = max((p.number for p in programs_of(loop.corpus)), default=0) + 1
+    program = Program(
+        number=number, run=loop.run.run, step=step, module=loop.module,  # type: ignore[arg-type]
+        instructions=learned_instructions(module), demonstrations=learned_demonstrations(module, loop.parts.train),
+        model=loop.llm.model, prompt_model=loop.proposer.model, optimiser=loop.optimiser, made=_now(),
+        libraries={"citerec": __version__, "dspy": version_of("dspy")}, examples=loop.parts.counts,
+        data=loop.parts.fingerprint, before=state["figures"], after={}, accepted=False, reason="not measured yet",
+        cost=loop.llm.session()["cost"], state=state_of(module))
+    keep_program(loop.corpus.folder, program)
+    return {"step": step, "candidate": program, "proposed": None}
+
+# %% ../../nbs/85_optimising.ipynb #c019
+def _route(loop: Loop, state: LoopState) -> str:
+    "Where the loop goes after a measurement."
+    enough = state.get("figures", {}).get("score", 0) >= loop.threshold
+    return "end" if state.get("stopped") or enough or state.get("step", 0) >= loop.most else "optimise"
+
+def _enter(loop: Loop, state: LoopState) -> str:
+    "Where the loop begins: measured versions are not measured again."
+    return "rerank" if state.get("candidate") or not state.get("figures") else _route(loop, state)
+
+def _graph(loop: Loop) -> Any:
+    "The nodes and the ways between them, compiled."
+    from langgraph.graph import END, START, StateGraph
+    graph: Any = StateGraph(LoopState)
+    nodes = {"rerank": _rerank, "evaluate": _evaluate, "optimise": _optimise, "update": _update}
+    for name, node in nodes.items(): graph.add_node(name, partial(node, loop))
+    ways = {"end": END, "optimise": "optimise"}
+    graph.add_conditional_edges(START, partial(_enter, loop), {"rerank": "rerank", **ways})
+    graph.add_edge("rerank", "evaluate")
+    graph.add_conditional_edges("evaluate", partial(_route, loop), ways)
+    graph.add_edge("optimise", "update")
+    graph.add_edge("update", "rerank")
+    return graph.compile()
 
 # %% ../../nbs/85_optimising.ipynb #c021
 _ROUNDS = 200  # nodes that LangGraph may run: four a step
@@ -419,7 +429,7 @@ def _judge_on_test(loop: Loop) -> None:
         if tried.stopped:
             loop.run = loop.run.model_copy(update={"stopped": tried.stopped})
             return
-        found[number] = loop._figures(tried, loop.parts.test)
+        found[number] = loop.figures(tried, loop.parts.test)
         failed += tried.failed
     before, after = found[loop.run.start], found[loop.run.current]
     loop.run = loop.run.model_copy(update={"test_before": before, "test_after": after, "test_failed": failed,

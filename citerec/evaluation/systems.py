@@ -22,12 +22,8 @@ from ..agents.reranking import READ, fused_scores, read_by
 from ..agents.retrieval import RetrievalAgent, queries_in
 from ..data.corpus import Corpus
 from ..data.embeddings import FurtherEmbedding, embeddings_of, find_embedding
-from ..data.graph import push
-from ..data.lexical import stems
-from ..data.vectors import top_k
 from ..errors import InputError
 from .benchmark import System
-from .profiles import Profiles
 from ..llm.prompts import instructions_for
 from ..pipeline import Pipeline
 from ..ranking.choosing import shipped_chooser
@@ -36,7 +32,6 @@ from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, fuse, tuned_encoder, without_families, year_of_draft
 from ..schema import PipelineState, SearchFilter
 from ..settings import CROSS_ENCODER, PRESETS, Settings, load_settings
-from ..text import clean, title_and_abstract
 
 # %% ../../nbs/82_systems.ipynb #c008
 DEPTH = 100  # papers a system is asked for: the deepest measure is Recall@100
@@ -50,22 +45,6 @@ def _bm25(corpus: Corpus, settings: Settings) -> System:
 
 def _dense(corpus: Corpus, settings: Settings) -> System:
     return lambda text, filters, k: _named(corpus, *corpus.dense(text, k, filters))
-
-# %% ../../nbs/82_systems.ipynb #s04
-def _rank_bm25(corpus: Corpus, settings: Settings) -> System:
-    "BM25 as the package rank_bm25 computes it."
-    from rank_bm25 import BM25Okapi
-
-    from citerec.data.lexical import K1, B
-    index = BM25Okapi([stems(t) or [""] for t in corpus.store.texts()], k1=K1, b=B)
-    def search(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
-        scores = index.get_scores(list(dict.fromkeys(stems(text))))
-        mask = corpus.columns.mask(filters)
-        if mask is not None: scores = np.where(mask, scores, -np.inf)
-        rows = np.argsort(-scores, kind="stable")[:k]
-        rows = rows[np.isfinite(scores[rows])]  # the filter excludes the others
-        return _named(corpus, rows, scores[rows])
-    return search
 
 # %% ../../nbs/82_systems.ipynb #s09
 def _or_nothing(search: System) -> System:
@@ -87,41 +66,6 @@ def _rrf(corpus: Corpus, settings: Settings) -> System:
         fused = fuse([rows.tolist() for rows in rankings], settings.rrf_k)
         return [(corpus.ids[row], score) for row, score in list(fused.items())[:k]]
     return _or_nothing(search)
-
-# %% ../../nbs/82_systems.ipynb #s10p
-_SEEDS = 10  # nearest papers whose neighbours in the graph are found
-
-def _linked(corpus: Corpus, seeds: np.ndarray, k: int, filters: SearchFilter) -> np.ndarray:
-    "The papers with most links to some papers, in both directions, those with most links first."
-    links = push(corpus.graph.links, seeds, np.ones(len(seeds)))
-    mask, found = corpus.columns.mask(filters), links > 0
-    return top_k(links, k, found if mask is None else found & mask)
-
-def _parallel(corpus: Corpus, settings: Settings) -> System:
-    "Dense, lexical and graph search, fused by rank; a cross-encoder orders the leading papers."
-    encoder = load_cross_encoder(CROSS_ENCODER, settings.device)
-    def search(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
-        query = clean(text)
-        dense, lexical = corpus.dense(query, DEPTH, filters)[0], corpus.lexical_search(query, DEPTH, filters)[0]
-        lists = [dense, lexical, _linked(corpus, dense[:_SEEDS], DEPTH, filters)]
-        ids = [corpus.ids[row] for row in fuse([rows.tolist() for rows in lists], settings.rrf_k)]
-        read = corpus.papers(ids[:READ])
-        logits = encoder(query, [title_and_abstract(paper.title, paper.abstract) for paper in read])
-        order = [read[i].paper_id for i in np.argsort(-np.asarray(logits), kind="stable")] + ids[READ:]
-        return [(paper_id, 1 / rank) for rank, paper_id in enumerate(order[:k], 1)]
-    return search
-
-# %% ../../nbs/82_systems.ipynb #s10s
-def _profiles(corpus: Corpus, settings: Settings, *ways: str) -> System:
-    "Papers with the sentences that cite them, searched in one way, or in several that are fused by rank."
-    profiles = Profiles(corpus)
-    def search(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
-        query = clean(text)
-        found = [profiles.search(getattr(profiles, way)(query, filters), DEPTH, filters) for way in ways]
-        if len(found) == 1: return _named(corpus, *found[0])[:k]
-        fused = fuse([rows.tolist() for rows, _ in found], settings.rrf_k)
-        return [(corpus.ids[row], score) for row, score in list(fused.items())[:k]]
-    return search
 
 # %% ../../nbs/82_systems.ipynb #s12
 class Gathering:
@@ -275,11 +219,7 @@ def _pipeline(*without: str, shown: bool = False, **choices: Any) -> Callable[[C
     return lambda corpus, settings: PipelineSystem(corpus, settings, without, shown, **choices)
 
 SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
-    "rank_bm25": _rank_bm25, "bm25": _bm25, "dense": _dense, "rrf": _rrf,
-    "parallel": _parallel,
-    "profile_bm25": lambda c, s: _profiles(c, s, "words"),
-    "profile_dense": lambda c, s: _profiles(c, s, "meaning"),
-    "profile_rrf": lambda c, s: _profiles(c, s, "words", "meaning"),
+    "bm25": _bm25, "dense": _dense, "rrf": _rrf,
     "expansion": lambda c, s: _agents(c, s, False),
     "cross_encoder": lambda c, s: _agents(c, s, True),
     "ranker": lambda c, s: RankerSystem(c, (), s),
@@ -293,10 +233,8 @@ SYSTEMS: dict[str, Callable[[Corpus, Settings], System]] = {
     "llm_shown": _pipeline(llm_query=True, shown=True),
     "llm_query": _pipeline(llm_query=True, llm_rerank=False),
     "llm_rerank": _pipeline(llm_query=False, llm_rerank=True),
-    "llm_both": _pipeline(llm_query=True, llm_rerank=True),
     "picker": _pipeline(pick=True),
     "fanout": lambda c, s: FanOutSystem(c, "rrf", s.rrf_k),
-    "fanout_max": lambda c, s: FanOutSystem(c, "max"),
     "ranker_without_contexts": lambda c, s: RankerSystem(c, ["context"], s),
     "ranker_without_graph": lambda c, s: RankerSystem(c, ["graph"], s),
 }
@@ -311,7 +249,7 @@ _RANKED = (*_GRAPH, "retrieval_k")
 _PIPELINE = (*_RANKED, "reranker", "llm")
 _ASKED = ("llm_base_url", "llm_model", "llm_mode", "llm_seed", "llm_query", "llm_rerank",  # with a language model
           "num_queries")
-_USES = {"fanout": ("rrf_k",), "parallel": ("rrf_k",), "profile_rrf": ("rrf_k",), "rrf": _SEARCH,
+_USES = {"fanout": ("rrf_k",), "rrf": _SEARCH,
          "expansion": _GRAPH, "cross_encoder": _GRAPH, "ranker": _RANKED,
          "ranker_without_contexts": _RANKED, "ranker_without_graph": _RANKED}
 

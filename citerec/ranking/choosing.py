@@ -214,7 +214,7 @@ COLUMNS = 3 * len(SIGNALS) + len(ABOUT)
 
 # %% ../../nbs/49a_choosing.ipynb #w027
 CHOOSER, TREES = "chooser.json", "chooser.npz"
-_AGAIN = "Reinstall citerec, or fit them again with `python -m citerec.evaluation.choice_fitting`."
+_AGAIN = "Reinstall citerec. Its repository fits the weights with `python -m citerec.lab.choice_fitting`."
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 

@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 from tqdm.auto import tqdm
 
 from ..errors import InputError
+from ..files import shipped_words
 from ..identity import normal_arxiv_id
 from ..schema import Paper
 from .records import clean_year, find_doi, make_paper, plain_text
@@ -136,13 +137,7 @@ def _read_file(path: Path, collection: Any) -> list[_Entry]:
     return _read_directly(path)
 
 # %% ../../nbs/22_anthology.ipynb #c009m
-_LANGUAGES = dict(pair.split(":") for pair in """eng:en fra:fr fre:fr deu:de ger:de spa:es por:pt ita:it nld:nl dut:nl
-rus:ru zho:zh
-chi:zh cmn:zh jpn:ja kor:ko ara:ar hin:hi tur:tr pol:pl ces:cs cze:cs swe:sv nor:no nob:no dan:da fin:fi hun:hu ell:el
-gre:el
-heb:he fas:fa per:fa urd:ur vie:vi tha:th ind:id ukr:uk ron:ro rum:ro bul:bg cat:ca eus:eu baq:eu glg:gl hrv:hr srp:sr
-est:et
-lav:lv lit:lt isl:is ice:is gle:ga cym:cy mlt:mt afr:af swa:sw msa:ms epo:eo lat:la""".split())
+_LANGUAGES = dict(pair.split() for pair in shipped_words("languages")["ISO 639-2 to 639-1"])
 
 def _language(code: str | None) -> str:
     "The two letters of a language where it has some, else its code."

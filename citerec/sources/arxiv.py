@@ -232,17 +232,47 @@ def _id_pages(service: Service, ids: Sequence[str]) -> Iterator[Feed]:
             feed = _page(service, "", wanted, 0, _read, doubt)
             yield feed
 
-# %% ../../nbs/21_arxiv.ipynb #c015d
-class _Listing(Source):
-    "Papers from arXiv without their texts."
-    ids: list[str]
-    query: str
-    max_results: int
-    service: Service
-    missing: list[str]  # ids that arXiv does not know; of the last pass over `papers()`
-    announced: int  # papers that the query has; likewise
-    lacking: int  # those of them that did not come; likewise
-    _progress: bool
+# %% ../../nbs/21_arxiv.ipynb #c015e
+API = "https://export.arxiv.org/api/query"
+HTML = "https://arxiv.org/html"
+_INTERVAL = 3.0  # seconds between requests, as arXiv's terms of use ask
+_TEXTS = ("abstract", "introduction", "full")  # parts of a paper that can be read
+
+def _addresses(settings: Settings) -> tuple[str, str]:
+    "Where papers are listed, and where their HTML versions are."
+    elsewhere = (settings.arxiv_url or "").rstrip("/")
+    return (f"{elsewhere}/api/query", f"{elsewhere}/html") if elsewhere else (API, HTML)
+
+# %% ../../nbs/21_arxiv.ipynb #c015f
+def _check_choice(has_ids: bool, has_query: bool, text: str, max_results: int) -> None:
+    "Raise `InputError` for a choice that makes no sense."
+    if has_ids == has_query: raise InputError("arXiv is asked either for ids or with a query.", "Give one of them.")
+    if text not in _TEXTS: raise InputError(f"{text!r} is no part of a paper.", f"Choose from: {', '.join(_TEXTS)}.")
+    if max_results < 1: raise InputError(f"{max_results} papers are too few.", "Ask for at least 1.")
+
+# %% ../../nbs/21_arxiv.ipynb #c015g
+class ArxivSource(Source):
+    "Papers from arXiv, by id or by query."
+    def __init__(self,
+                 ids: Sequence[str] = (),  # of papers, in any spelling
+                 query: str = "",  # in arXiv's query language
+                 max_results: int = 1000,  # papers of a query, newest first
+                 text: str = "abstract",  # "introduction" or "full" adds passages of it: one request a paper
+                 folder: str | Path | None = None,  # where answers are kept; None: nowhere
+                 settings: Settings | None = None,  # None: from the environment
+                 service: Service | None = None,  # None: arXiv
+                 html: str = "",  # address of the HTML versions; "": arXiv's
+                 progress: bool = False,  # show progress bars
+                 ):
+        _check_choice(bool(ids), bool(query.strip()), text, max_results)
+        self.ids, self.query, self.max_results, self.text = _checked_ids(ids), query.strip(), max_results, text
+        api, own_html = _addresses(settings or load_settings())
+        self.service = service or Service("arXiv", api, folder, interval=_INTERVAL)
+        self.name = f"arxiv:{self.query or f'{len(self.ids)} ids'}"
+        self.missing: list[str] = []  # unknown ids; of the last pass over `papers()`, as the next three
+        self.announced, self.lacking = 0, 0  # papers that the query has, and those of them that did not come
+        self.textless = 0  # papers without HTML version
+        self._html, self._progress = (html or own_html).rstrip("/"), progress
 
     def _listed(self) -> Iterator[Paper]:
         "Each paper once: those that arrive while pages are read shift the others."
@@ -263,58 +293,6 @@ class _Listing(Source):
         self.missing = [i for i in self.ids if f"arxiv:{i}" not in seen]
         self.lacking = 0 if self.ids else max(0, min(self.announced, self.max_results) - len(seen) - unusable)
 
-    def check(self) -> None:
-        "Fetch everything once; raises `InputError` where there is nothing."
-        if any([True for _ in self.papers()]): return
-        wanted = self.query or ", ".join(self.missing)
-        raise InputError(f"arXiv has no paper for {wanted}.", "Check the ids or the query.")
-
-    def describe(self) -> dict[str, Any]:
-        "What was asked."
-        if self.query: return {"query": self.query, "announced": self.announced}
-        return {"ids": len(self.ids), "missing": len(self.missing)}
-
-# %% ../../nbs/21_arxiv.ipynb #c015e
-API = "https://export.arxiv.org/api/query"
-HTML = "https://arxiv.org/html"
-_INTERVAL = 3.0  # seconds between requests, as arXiv's terms of use ask
-_TEXTS = ("abstract", "introduction", "full")  # parts of a paper that can be read
-
-def _addresses(settings: Settings) -> tuple[str, str]:
-    "Where papers are listed, and where their HTML versions are."
-    elsewhere = (settings.arxiv_url or "").rstrip("/")
-    return (f"{elsewhere}/api/query", f"{elsewhere}/html") if elsewhere else (API, HTML)
-
-# %% ../../nbs/21_arxiv.ipynb #c015f
-def _check_choice(has_ids: bool, has_query: bool, text: str, max_results: int) -> None:
-    "Raise `InputError` for a choice that makes no sense."
-    if has_ids == has_query: raise InputError("arXiv is asked either for ids or with a query.", "Give one of them.")
-    if text not in _TEXTS: raise InputError(f"{text!r} is no part of a paper.", f"Choose from: {', '.join(_TEXTS)}.")
-    if max_results < 1: raise InputError(f"{max_results} papers are too few.", "Ask for at least 1.")
-
-# %% ../../nbs/21_arxiv.ipynb #c015g
-class ArxivSource(_Listing):
-    "Papers from arXiv, by id or by query."
-    def __init__(self,
-                 ids: Sequence[str] = (),  # of papers, in any spelling
-                 query: str = "",  # in arXiv's query language
-                 max_results: int = 1000,  # papers of a query, newest first
-                 text: str = "abstract",  # "introduction" or "full" adds passages of it: one request a paper
-                 folder: str | Path | None = None,  # where answers are kept; None: nowhere
-                 settings: Settings | None = None,  # None: from the environment
-                 service: Service | None = None,  # None: arXiv
-                 html: str = "",  # address of the HTML versions; "": arXiv's
-                 progress: bool = False,  # show progress bars
-                 ):
-        _check_choice(bool(ids), bool(query.strip()), text, max_results)
-        self.ids, self.query, self.max_results, self.text = _checked_ids(ids), query.strip(), max_results, text
-        api, own_html = _addresses(settings or load_settings())
-        self.service = service or Service("arXiv", api, folder, interval=_INTERVAL)
-        self.name = f"arxiv:{self.query or f'{len(self.ids)} ids'}"
-        self.missing, self.announced, self.lacking = [], 0, 0
-        self.textless = 0  # papers without HTML version; of the last pass over `papers()`
-        self._html, self._progress = (html or own_html).rstrip("/"), progress
-
     def papers(self) -> Iterator[Paper]:
         "The papers; of a query, newest first. Raises `ServiceError`, and `InputError` for a query that arXiv refuses."
         textless = 0
@@ -326,6 +304,17 @@ class ArxivSource(_Listing):
                 paper = paper.model_copy(update={"chunk_texts": tuple(passages)})
             yield paper
         self.textless = textless
+
+    def check(self) -> None:
+        "Fetch everything once; raises `InputError` where there is nothing."
+        if any([True for _ in self.papers()]): return
+        wanted = self.query or ", ".join(self.missing)
+        raise InputError(f"arXiv has no paper for {wanted}.", "Check the ids or the query.")
+
+    def describe(self) -> dict[str, Any]:
+        "What was asked."
+        if self.query: return {"query": self.query, "announced": self.announced}
+        return {"ids": len(self.ids), "missing": len(self.missing)}
 
     def report(self) -> list[str]:
         "The ids that arXiv does not know, how many papers did not come, and how many have no HTML version."

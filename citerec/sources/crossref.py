@@ -112,9 +112,31 @@ def _search(paper: Paper) -> str:
     words = " ".join(filter(None, [paper.title, *(a.split()[-1] for a in paper.authors[:1])]))
     return f"works?{urlencode({'query.bibliographic': words, 'rows': _ROWS})}"
 
-class _LookUp(Source):
-    "Look-ups at Crossref."
-    service: Service
+# %% ../../nbs/23_crossref.ipynb #t012f
+API = "https://api.crossref.org"
+_INTERVAL = .1  # seconds between two requests; ten a second are polite
+
+def _wanted(dois: Sequence[str]) -> list[str]:
+    "DOIs in their standard form, each once. Raises `InputError` for the first that is not a DOI."
+    for given in dois:
+        if not find_doi(given): raise InputError(f"{given!r} is no DOI.", "Give DOIs such as 10.1145/571941.571944.")
+    return list(dict.fromkeys(doi for given in dois if (doi := find_doi(given))))
+
+class CrossrefSource(Source):
+    "Papers by their DOIs, and look-ups, from Crossref."
+    def __init__(self,
+                 dois: Sequence[str] = (),  # papers wanted; empty if the source is only used for look-ups
+                 folder: str | Path | None = None,  # where answers are kept; None: nowhere
+                 settings: Settings | None = None,  # None: from the environment
+                 service: Service | None = None,  # None: Crossref
+                 progress: bool = False,  # show a progress bar
+                 ):
+        self.dois = _wanted(dois)
+        settings = settings or load_settings()
+        address = settings.crossref_url or API
+        self.service = service or Service("Crossref", address, folder, mailto=settings.mailto, interval=_INTERVAL)
+        self.name, self._progress = f"crossref:{len(self.dois)} DOIs", progress
+        self.missing: list[str] = []  # DOIs that Crossref does not know
 
     def look_up(self,
                 doi: str,
@@ -141,32 +163,6 @@ class _LookUp(Source):
             short, long = sorted((title_key(paper.title), title_key(registered.title)), key=len)
             if short and long.startswith(short): return registered  # the shorter title may lack the subtitle
         return self.find(paper)
-
-# %% ../../nbs/23_crossref.ipynb #t012f
-API = "https://api.crossref.org"
-_INTERVAL = .1  # seconds between two requests; ten a second are polite
-
-def _wanted(dois: Sequence[str]) -> list[str]:
-    "DOIs in their standard form, each once. Raises `InputError` for the first that is not a DOI."
-    for given in dois:
-        if not find_doi(given): raise InputError(f"{given!r} is no DOI.", "Give DOIs such as 10.1145/571941.571944.")
-    return list(dict.fromkeys(doi for given in dois if (doi := find_doi(given))))
-
-class CrossrefSource(_LookUp):
-    "Papers by their DOIs, and look-ups, from Crossref."
-    def __init__(self,
-                 dois: Sequence[str] = (),  # papers wanted; empty if the source is only used for look-ups
-                 folder: str | Path | None = None,  # where answers are kept; None: nowhere
-                 settings: Settings | None = None,  # None: from the environment
-                 service: Service | None = None,  # None: Crossref
-                 progress: bool = False,  # show a progress bar
-                 ):
-        self.dois = _wanted(dois)
-        settings = settings or load_settings()
-        address = settings.crossref_url or API
-        self.service = service or Service("Crossref", address, folder, mailto=settings.mailto, interval=_INTERVAL)
-        self.name, self._progress = f"crossref:{len(self.dois)} DOIs", progress
-        self.missing: list[str] = []  # DOIs that Crossref does not know
 
     def check(self) -> None:
         "Fetch everything once; raises `InputError` if Crossref knows none of the DOIs."

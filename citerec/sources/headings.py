@@ -15,6 +15,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from ..files import shipped_words
 from .pdf import PdfLine
 
 # %% ../../nbs/26a_headings.ipynb #c005
@@ -51,30 +52,11 @@ def _stands_out(style: Style, body: Style) -> bool:
 # %% ../../nbs/26a_headings.ipynb #c007
 def _names(text: str) -> frozenset[str]: return frozenset(" ".join(name.split()) for name in text.split(","))
 
-_FRAME = _names("""abstract, summary, introduction, conclusion, conclusions, concluding remarks,
-acknowledgement, acknowledgements, acknowledgment, acknowledgments, references, bibliography, literature
-cited, works cited, appendix, appendices, limitations, ethics statement, ethical considerations, ethics,
-broader impact, broader impacts, broader impact statement, impact statement, reproducibility statement,
-funding, author contributions, conflict of interest, conflicts of interest, competing interests, declaration
-of competing interest, data availability, data availability statement, code availability, data and code
-availability, supplementary material, supplementary materials, supporting information, supplementary
-information, zusammenfassung, kurzfassung, einleitung, einführung, literatur, literaturverzeichnis,
-danksagung, fazit, schluss, anhang, résumé, remerciements, références, bibliographie, annexe, resumen,
-introducción, conclusiones, agradecimientos, referencias, bibliografía, resumo, introdução, conclusão,
-conclusões, agradecimentos, referências, sommario, introduzione, conclusioni, ringraziamenti, riferimenti
-bibliografici, bibliografia, 摘要, 引言, 绪论, 结论, 参考文献, 致谢, 附录, аннотация, введение, заключение, литература,
-список литературы""")  # names of sections that have no number even if other sections have one
+# names of sections that have no number even if other sections have one
+_FRAME = frozenset(shipped_words("sections")["without a number"])
 
 # %% ../../nbs/26a_headings.ipynb #c008
-_NAMES = _FRAME | _names("""background, related work, related works, previous work, prior work, literature review,
-state of the art, preliminaries, motivation, overview, problem statement, problem formulation, problem definition,
-theory, method, methods, methodology, materials and methods, material and methods, approach, our approach, proposed
-method, proposed approach, model, models, our model, system overview, architecture, implementation, data, dataset,
-datasets, experiment, experiments, experimental setup, experimental results, experimental evaluation, experimental
-design, experiments and results, evaluation, results, results and discussion, results and analysis, analysis,
-discussion, discussions, discussion and conclusion, discussion and conclusions, conclusion and future work,
-conclusions and future work, conclusion and discussion, conclusions and discussion, future work, future directions,
-case study, case studies, statement of need""")
+_NAMES = _FRAME | frozenset(shipped_words("sections")["with a number"])
 _BODY = _names("""summary, introduction, conclusion, conclusions, concluding remarks, einleitung, fazit,
 introducción, introdução, introduzione, conclusiones, conclusão, conclusioni, 引言, 结论, введение,
 заключение""")  # the other sections have the style of these

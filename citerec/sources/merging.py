@@ -8,7 +8,7 @@ __all__ = ['merge_papers', 'Merge', 'MergedSource']
 # %% ../../nbs/15_merging.ipynb #c003
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -191,8 +191,32 @@ def _plan(records: Iterable[tuple[int, Paper]],  # number of the source, record
     return _Plan(group, ids, _aliases(group, ids, facts), merges)
 
 # %% ../../nbs/15_merging.ipynb #t010n
-class _Combined(Source):
-    "The records of several sources, one source after the other, and the plan for them."
+def _numbered_records(sources: Sequence[Source]) -> Iterator[tuple[int, Paper]]:
+    "All records of several sources, one source after the other, each with the number of its source."
+    for number, source in enumerate(sources):
+        for paper in source.papers():
+            paper = of_kind(paper, source.text_kind)
+            yield number, paper if paper.source else paper.model_copy(update={"source": source.name})
+
+def _resolved(paper_id: str, aliases: Mapping[str, str]) -> str:
+    "The paper that the id of a record, a DOI or an arXiv id stands for; unchanged where no record has this name."
+    if paper_id in aliases: return aliases[paper_id]
+    kind, colon, rest = paper_id.partition(":")
+    if not colon or kind.lower() not in ("doi", "arxiv"): return paper_id
+    doi, arxiv_id = normal_doi(rest), normal_arxiv_id(rest)
+    return aliases.get(f"arxiv:{arxiv_id}") or aliases.get(f"doi:{doi}") or paper_id
+
+def _merged_record(records: Sequence[Paper], apart: bool) -> Paper:
+    "One record of several; between sources that are apart, the last record with the id of the first leads."
+    if not apart: return merge_papers(records)
+    last = next(p for p in reversed(records) if p.paper_id == records[0].paper_id)
+    return merge_papers([last, *(p for p in records if p is not last)])
+
+# %% ../../nbs/15_merging.ipynb #t010t
+class MergedSource(Source):
+    "One or several sources as one source, which has each paper once."
+    vectors: Path | None = None  # merging moves the rows, so the papers are embedded
+
     def __init__(self,
                  *sources: Source,  # if two sources have the same paper, it gets the id of the earlier source
                  apart: bool = False,  # the sources are free of duplicates: nothing is merged within one of them
@@ -203,18 +227,11 @@ class _Combined(Source):
         self.text_kind = "summary" if summaries else "abstract"  # each paper has its own `text_kind`
         self._made: _Plan | None = None
 
-    def _numbered(self) -> Iterator[tuple[int, Paper]]:
-        "All records, each with the number of its source."
-        for number, source in enumerate(self.sources):
-            for paper in source.papers():
-                paper = of_kind(paper, source.text_kind)
-                yield number, paper if paper.source else paper.model_copy(update={"source": source.name})
-
-    def _records(self) -> Iterator[Paper]: return (paper for _, paper in self._numbered())
+    def _records(self) -> Iterator[Paper]: return (paper for _, paper in _numbered_records(self.sources))
 
     @property
     def _planned(self) -> _Plan:
-        if self._made is None: self._made = _plan(self._numbered(), self.apart)
+        if self._made is None: self._made = _plan(_numbered_records(self.sources), self.apart)
         return self._made
 
     def check(self) -> None:
@@ -228,19 +245,11 @@ class _Combined(Source):
         rule = "merged 3" if self.apart else "merged 1"
         return hashlib.sha256("\n".join([rule, *(s.fingerprint() for s in self.sources)]).encode()).hexdigest()
 
-# %% ../../nbs/15_merging.ipynb #t010q
-class _Rerouted(_Combined):
-    "Citations and citing sentences that lead to the records that are kept."
     def resolve(self,
                 paper_id: str,  # of a record, or "doi:…" or "arxiv:…"
                 ) -> str:  # of the paper; unchanged where no record has this name
         "The paper that an id stands for."
-        aliases = self._planned.aliases
-        if paper_id in aliases: return aliases[paper_id]
-        kind, colon, rest = paper_id.partition(":")
-        if not colon or kind.lower() not in ("doi", "arxiv"): return paper_id
-        doi, arxiv_id = normal_doi(rest), normal_arxiv_id(rest)
-        return aliases.get(f"arxiv:{arxiv_id}") or aliases.get(f"doi:{doi}") or paper_id
+        return _resolved(paper_id, self._planned.aliases)
 
     def _reroute(self, paper: Paper) -> Paper:
         "A paper whose references lead to the records that are kept."
@@ -261,11 +270,6 @@ class _Rerouted(_Combined):
                 citing, cited = self.resolve(context.citing_id), self.resolve(context.cited_id)
                 if citing != cited: yield context.model_copy(update={"citing_id": citing, "cited_id": cited})
 
-# %% ../../nbs/15_merging.ipynb #t010t
-class MergedSource(_Rerouted):
-    "One or several sources as one source, which has each paper once."
-    vectors: Path | None = None  # merging moves the rows, so the papers are embedded
-
     @property
     def merges(self) -> list[Merge]:
         "Every merge: the paper, the record that became part of it, and the reason."
@@ -280,13 +284,7 @@ class MergedSource(_Rerouted):
             for paper, lead in zip(self._records(), group, strict=True):
                 if sizes[lead] > 1: versions[lead].append(paper)
         for i, (paper, lead) in enumerate(zip(self._records(), group, strict=True)):
-            if i == lead: yield self._reroute(self._joined(versions.pop(i)) if sizes[i] > 1 else paper)
-
-    def _joined(self, records: list[Paper]) -> Paper:
-        "One record of several; between sources that are apart, the last record with the id of the first leads."
-        if not self.apart: return merge_papers(records)
-        last = next(p for p in reversed(records) if p.paper_id == records[0].paper_id)
-        return merge_papers([last, *(p for p in records if p is not last)])
+            if i == lead: yield self._reroute(_merged_record(versions.pop(i), self.apart) if sizes[i] > 1 else paper)
 
     def retracted(self) -> set[str]:
         "Ids of works that a source knows to be withdrawn."

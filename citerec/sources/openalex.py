@@ -291,9 +291,9 @@ class _ListState:
         self.cursor = None if at_end else dig(answer, "meta", "next_cursor")
         return new
 
-# %% ../../nbs/20_openalex.ipynb #c016d
-class _Lists:
-    "Reads lists of OpenAlex page by page."
+# %% ../../nbs/20_openalex.ipynb #c016e
+class OpenAlex:
+    "OpenAlex, asked page by page."
     def __init__(self,
                  service: Service,
                  ):
@@ -315,9 +315,6 @@ class _Lists:
             yield page
         self.tallies[path] = state.tally
 
-# %% ../../nbs/20_openalex.ipynb #c016e
-class OpenAlex(_Lists):
-    "OpenAlex, asked page by page."
     def by_ids(self,
                name: str,  # filter: "openalex" or "doi"
                values: Sequence[str],

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ..errors import InputError
-from ..files import shipped
+from ..files import shipped, shipped_words
 from ..identity import normal_arxiv_id, normal_doi
 from ..schema import Paper
 from .formats import (ARCHIVES, CSL_FIELDS, CSL_KINDS, LITERAL, OTHERS, RIS_FIELDS, RIS_KINDS, Entry,
@@ -317,17 +317,7 @@ def _csl_date(fields: dict[str, str]) -> dict[str, Any]:
     return {"date-parts": [[part for part in (int(year), number, day) if part]]}
 
 # %% ../../nbs/16_references.ipynb #c029s
-_VARIABLES = frozenset("""abstract accessed annote archive archivecollection archiveid archivelocation
-archiveplace author authority availabledate bookauthor booktitle callnumber cartographer chairman chapternumber
-citationkey citationlabel collectioneditor collectionnumber collectiontitle compiler composer conferencename
-container containerauthor containertitle contributor curator date dimensions director distributor division doi
-edition editor editorialdirector event eventdate eventplace eventtitle executiveproducer extra genre guest host
-illustrator interviewer isbn issn issue issued itemtype journalabbreviation jurisdiction keyword language
-librarycatalog license locator medium narrator number numberofpages numberofvolumes organizer originalauthor
-originaldate originalpublisher originaltitle page pages part performer place pmcid pmid printing producer
-publicationtitle publisher publisherplace recipient references reportnumber reviewedauthor reviewedtitle rights
-scale scriptwriter section series serieseditor seriesnumber seriestitle shorttitle source status submitted
-supplement title titleshort translator type url version versionnumber volume volumetitle yearsuffix""".split())
+_VARIABLES = frozenset(shipped_words("zotero")["fields"])
 
 def _told(name: str, value: str) -> str:
     "A value in which Zotero finds no fields: it reads those in a note, as `{:DOI: 10.1/a}` or `DOI: 10.1/a`."

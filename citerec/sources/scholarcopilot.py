@@ -12,7 +12,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -298,78 +298,59 @@ def _take_row(known: _Known, row: _Row, where: str) -> None:
         _take_entries(known, document, where)
 
 # %% ../../nbs/27_scholarcopilot.ipynb #c039
-class _Files(Source):
-    "The rows of the files, and their papers."
-    text_kind = "abstract"
+_Reader = Callable[[Any], Iterator[_Row]]  # gives the rows of an open file
 
-    def __init__(self,
-                 files: str | Path | Sequence[str | Path],  # the array of documents, the list of papers, or both
-                 progress: bool = False,  # show progress bars
-                 ):
-        paths = [Path(f) for f in ([files] if isinstance(files, str | Path) else files)]
-        if not paths: raise InputError("No ScholarCopilot file is named.", "Name one with --file.")
-        arrays = {path: _is_array(path) for path in paths}
-        self.files = sorted(arrays, key=arrays.__getitem__)  # lists come first
-        self._read = {path: _array if is_array else _lines for path, is_array in arrays.items()}
-        self.name, self._progress = f"scholarcopilot:{','.join(path.name for path in self.files)}", progress
+def _rows_of(readers: Mapping[Path, _Reader],  # the files, each with what reads it
+             progress: bool = False,  # show progress bars
+             ) -> Iterator[tuple[Path, _Row]]:
+    "All rows, including broken ones; a file that ends too early has one more broken row."
+    for path, read in readers.items():
+        number = 0
+        with _opened(path) as file, tqdm(desc=path.name, unit=" rows", disable=not progress) as bar:
+            try:
+                for row in read(file):
+                    number = row.number
+                    bar.update()
+                    yield path, row
+            except (OSError, EOFError, zlib.error) as e: yield path, _Row(number + 1, fault=f"not readable ({e})")
 
-    def _rows(self, progress: bool = False) -> Iterator[tuple[Path, _Row]]:
-        "All rows, including broken ones; a file that ends too early has one more broken row."
-        for path in self.files:
-            number = 0
-            with _opened(path) as file, tqdm(desc=path.name, unit=" rows", disable=not progress) as bar:
-                try:
-                    for row in self._read[path](file):
-                        number = row.number
-                        bar.update()
-                        yield path, row
-                except (OSError, EOFError, zlib.error) as e: yield path, _Row(number + 1, fault=f"not readable ({e})")
-
-    @cached_property
-    def known(self) -> _Known:
-        "The papers of the files, read once."
-        known = _Known()
-        for path, row in self._rows(self._progress):
-            where = f"{path.name} row {row.number}"
-            try: _take_row(known, row, where)
-            except ValueError as e:
-                known.faults.append(f"{where}: {e}")
-                known.skipped.add((path, row.number))
-        return known
+def _known_papers(rows: Iterable[tuple[Path, _Row]]) -> _Known:
+    "The papers of all rows, and the faults."
+    known = _Known()
+    for path, row in rows:
+        where = f"{path.name} row {row.number}"
+        try: _take_row(known, row, where)
+        except ValueError as e:
+            known.faults.append(f"{where}: {e}")
+            known.skipped.add((path, row.number))
+    return known
 
 # %% ../../nbs/27_scholarcopilot.ipynb #c041
-class _Cited(_Files):
-    "The documents of the files, and the ids of the papers that they cite."
-    def _good(self) -> Iterator[Any]:
-        "The rows that can be used."
-        skipped = self.known.skipped
-        return (row.fields for path, row in self._rows() if (path, row.number) not in skipped)
+def _records(rows: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    "All records of rows that can be used, in the order in which they were read."
+    for fields in rows:
+        if _is_record(fields): yield fields
+        else:
+            for entries in to_document(fields).cited.values():
+                yield from (entry for entry in entries if isinstance(entry, dict))
 
-    def _records(self) -> Iterator[Mapping[str, Any]]:
-        "All records, in the order in which they were read."
-        for fields in self._good():
-            if _is_record(fields): yield fields
-            else:
-                for entries in to_document(fields).cited.values():
-                    yield from (entry for entry in entries if isinstance(entry, dict))
+def _id_of(fields: Any, known: _Known) -> str | None:
+    "The paper of a record; None if the record is broken."
+    named = isinstance(fields, dict) and isinstance(fields.get("title"), str)
+    found = known.ids.get(f"sc:{_ids(fields)[0]}") if named else None  # the fast path
+    return found or known.find(_names(fields))
 
-    def _id_of(self, fields: Any) -> str | None:
-        "The paper of a record; None if the record is broken."
-        named = isinstance(fields, dict) and isinstance(fields.get("title"), str)
-        known = self.known.ids.get(f"sc:{_ids(fields)[0]}") if named else None  # the fast path
-        return known or self.known.find(_names(fields))
-
-    def _documents(self) -> Iterator[tuple[Document, str, dict[str, list[str]]]]:  # its id, and papers by marker
-        "Every document with what its markers cite; no document cites itself."
-        for fields in self._good():
-            if _is_record(fields): continue
-            document = to_document(fields)
-            arxiv_id, title = normal_arxiv_id(document.name), title_key(document.title)
-            other = f"arxiv:{arxiv_id}" if arxiv_id else f"sc:{document.name}"
-            own = self.known.find([other, *([f"title:{title}"] if tells(title) else [])]) or other
-            cited = {marker: [i for i in dict.fromkeys(map(self._id_of, entries)) if i is not None and i != own]
-                     for marker, entries in document.cited.items()}
-            yield document, own, cited
+def _cited_by(rows: Iterable[Any], known: _Known) -> Iterator[tuple[Document, str, dict[str, list[str]]]]:
+    "Every document, its id, and the ids of the papers that its markers cite; no document cites itself."
+    for fields in rows:
+        if _is_record(fields): continue
+        document = to_document(fields)
+        arxiv_id, title = normal_arxiv_id(document.name), title_key(document.title)
+        other = f"arxiv:{arxiv_id}" if arxiv_id else f"sc:{document.name}"
+        own = known.find([other, *([f"title:{title}"] if tells(title) else [])]) or other
+        ids = {marker: [i for i in dict.fromkeys(_id_of(entry, known) for entry in entries) if i not in (None, own)]
+               for marker, entries in document.cited.items()}
+        yield document, own, ids
 
 # %% ../../nbs/27_scholarcopilot.ipynb #c043
 def _queries(document: Document,
@@ -386,9 +367,62 @@ def _queries(document: Document,
         yield EvalSample(query_id=f"{document.name}#{marker[2:-2]}{again}", text=text, citing_id=own, year=year,
                          relevant=tuple(relevant), library=tuple(i for i in everything if i not in relevant))
 
-# %% ../../nbs/27_scholarcopilot.ipynb #c045
-class _Judged(_Cited):
-    "The files, and their faults."
+# %% ../../nbs/27_scholarcopilot.ipynb #c045b
+class ScholarCopilotSource(Source):
+    "The evaluation data of ScholarCopilot: an array of documents, and the list of papers that may be cited."
+    text_kind = "abstract"
+
+    def __init__(self,
+                 files: str | Path | Sequence[str | Path],  # the array of documents, the list of papers, or both
+                 progress: bool = False,  # show progress bars
+                 ):
+        paths = [Path(f) for f in ([files] if isinstance(files, str | Path) else files)]
+        if not paths: raise InputError("No ScholarCopilot file is named.", "Name one with --file.")
+        arrays = {path: _is_array(path) for path in paths}
+        self._readers = {path: _array if arrays[path] else _lines
+                         for path in sorted(arrays, key=arrays.__getitem__)}  # lists come first
+        self.files = list(self._readers)
+        self.name, self._progress = f"scholarcopilot:{','.join(path.name for path in self.files)}", progress
+
+    @cached_property
+    def known(self) -> _Known:
+        "The papers of the files, read once."
+        return _known_papers(_rows_of(self._readers, self._progress))
+
+    def _usable(self) -> Iterator[Any]:
+        "The rows that can be used."
+        skipped = self.known.skipped
+        return (row.fields for path, row in _rows_of(self._readers) if (path, row.number) not in skipped)
+
+    def papers(self) -> Iterator[Paper]:
+        "The papers of the list, then those that only documents cite."
+        given = set[str]()
+        for fields in _records(self._usable()):
+            paper_id = _id_of(fields, self.known)
+            if paper_id is None or paper_id in given or (paper := to_paper(fields)) is None: continue
+            given.add(paper_id)
+            text = paper.abstract or self.known.fuller.get(paper_id, "")
+            yield paper.model_copy(update={"paper_id": paper_id, "abstract": text})
+
+    def queries(self) -> Iterator[EvalSample]:
+        "One query for each place where papers are cited; all papers of its marker are relevant."
+        for document, own, cited in _cited_by(self._usable(), self.known): yield from _queries(document, own, cited)
+
+    def contexts(self) -> Iterator[CitationContext]:
+        "Every citing sentence once for each paper that its marker cites."
+        for query in self.queries():
+            for number, paper_id in enumerate(query.relevant, 1):
+                yield CitationContext(context_id=f"{query.query_id}/{number}", citing_id=query.citing_id,
+                                      cited_id=paper_id, text=query.text, group_id=query.query_id)
+
+    def edges(self) -> Iterator[CitationEdge]:
+        "The citations of the documents that are papers of the corpus."
+        papers = set(self.known.ids.values())
+        for _, own, cited in _cited_by(self._usable(), self.known):
+            if own not in papers: continue
+            for paper_id in dict.fromkeys(i for several in cited.values() for i in several):
+                yield CitationEdge(source_id=own, target_id=paper_id)
+
     def check(self) -> None:
         "Read the files; raises `InputError` if they have no usable paper."
         if self.known.ids: return
@@ -409,35 +443,3 @@ class _Judged(_Cited):
     def report(self) -> list[str]:
         "One line for each fault, with the number of its row."
         return [f"left out: {fault}" for fault in self.known.faults]
-
-# %% ../../nbs/27_scholarcopilot.ipynb #c045b
-class ScholarCopilotSource(_Judged):
-    "The evaluation data of ScholarCopilot: an array of documents, and the list of papers that may be cited."
-    def papers(self) -> Iterator[Paper]:
-        "The papers of the list, then those that only documents cite."
-        given = set[str]()
-        for fields in self._records():
-            paper_id = self._id_of(fields)
-            if paper_id is None or paper_id in given or (paper := to_paper(fields)) is None: continue
-            given.add(paper_id)
-            text = paper.abstract or self.known.fuller.get(paper_id, "")
-            yield paper.model_copy(update={"paper_id": paper_id, "abstract": text})
-
-    def queries(self) -> Iterator[EvalSample]:
-        "One query for each place where papers are cited; all papers of its marker are relevant."
-        for document, own, cited in self._documents(): yield from _queries(document, own, cited)
-
-    def contexts(self) -> Iterator[CitationContext]:
-        "Every citing sentence once for each paper that its marker cites."
-        for query in self.queries():
-            for number, paper_id in enumerate(query.relevant, 1):
-                yield CitationContext(context_id=f"{query.query_id}/{number}", citing_id=query.citing_id,
-                                      cited_id=paper_id, text=query.text, group_id=query.query_id)
-
-    def edges(self) -> Iterator[CitationEdge]:
-        "The citations of the documents that are papers of the corpus."
-        papers = set(self.known.ids.values())
-        for _, own, cited in self._documents():
-            if own not in papers: continue
-            for paper_id in dict.fromkeys(i for several in cited.values() for i in several):
-                yield CitationEdge(source_id=own, target_id=paper_id)

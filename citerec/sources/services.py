@@ -355,9 +355,11 @@ def _address(name: str, url: str, has_key: bool) -> httpx.URL:
                          f"Use an address of {name} that begins with https, or unset the key.")
     return origin
 
-# %% ../../nbs/13_services.ipynb #t012d
-class _Connected:
-    "The parts of a service, and what it needs to close."
+# %% ../../nbs/13_services.ipynb #t012j
+_DOUBTED = 3  # requests for a page that can be read and is odd, before it is taken as it is
+
+class Service:
+    "A service on the internet, asked with patience; every answer is kept."
     def __init__(self,
                  name: str,  # for messages
                  url: str,  # base address
@@ -385,17 +387,13 @@ class _Connected:
         self._patience = _Patience(tries, pause or (lambda seconds: time.sleep(seconds)))
         self._pages = _Pages(self.folder)
 
+    def __enter__(self) -> "Service": return self
+    def __exit__(self, *_) -> None: self.close()
+
     def close(self) -> None:
         "Close all connections."
         self._wire.client.close()
 
-    def __exit__(self, *_) -> None: self.close()
-
-# %% ../../nbs/13_services.ipynb #t012g
-_DOUBTED = 3  # requests for a page that can be read and is odd, before it is taken as it is
-
-class _Asking(_Connected):
-    "Asks with patience."
     def _send(self, request: _Request) -> httpx.Response:
         "One request, not sooner than the interval allows."
         due = self._last + self.interval - time.monotonic()
@@ -427,11 +425,6 @@ class _Asking(_Connected):
                 raise _Passing(f"{self.name} sent {said}")
             return page, content
         return self._patience.run(attempt)
-
-# %% ../../nbs/13_services.ipynb #t012j
-class Service(_Asking):
-    "A service on the internet, asked with patience; every answer is kept."
-    def __enter__(self) -> "Service": return self
 
     def get(self,
             url: str,  # address, or path below the service's own

@@ -393,9 +393,11 @@ def _account_of(snapshot: Snapshot, selection: SnapshotSelection, pages: Path, p
     lines = [*snapshot.notes, *faults, *gone, *out]
     return _Account(steps, masks, moves, counts, lines, set(withdrawn), digest.hexdigest())
 
-# %% ../../nbs/20a_snapshot.ipynb #g055
-class _Accounted(Source):
-    "A snapshot, read as far as a selection needs it."
+# %% ../../nbs/20a_snapshot.ipynb #g056
+class SnapshotSource(Source):
+    "Works of a snapshot of OpenAlex, as a source of a corpus."
+    name = "openalex-snapshot"
+
     def __init__(self,
                  address: str | Path,  # folder with folders such as updated_date=2026-01-01; a path or s3://…
                  selection: SnapshotSelection,
@@ -419,11 +421,6 @@ class _Accounted(Source):
         for made in ("_snapshot", "_account"): self.__dict__.pop(made, None)
         if self._account.counts["kept"]: return
         raise InputError(f"{self.address[:200]} has no work that fits.", "Choose other topics, years or types.")
-
-# %% ../../nbs/20a_snapshot.ipynb #g056
-class SnapshotSource(_Accounted):
-    "Works of a snapshot of OpenAlex, as a source of a corpus."
-    name = "openalex-snapshot"
 
     def fingerprint(self) -> str:
         "Hash of what was asked and of all works that fit."

@@ -18,18 +18,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ..files import shipped_words
 from .loopback import Loopback, Request, Response
 
 # %% ../../nbs/09_fake_openalex.ipynb #c005
-_WORDS = """attention transformer network learning graph image language speech policy reward gradient kernel embedding
-token sequence translation retrieval ranking citation corpus segmentation detection diffusion generation contrastive
-supervised pretraining adaptation robustness explanation fairness privacy federated sparse convolution recurrent
-memory reasoning planning agent multimodal video depth pose face medical clinical protein molecule chemistry weather
-traffic recommendation clustering classification regression bayesian variational latent generative adversarial
-optimization convergence bound sampling markov tree forest boosting benchmark dataset annotation evaluation metric
-scaling efficient distillation quantization pruning compression hardware compiler parser syntax semantics dialogue
-question answering summarization sentiment entity relation knowledge ontology alignment preference feedback
-instruction prompt context window cache index search""".split()
+_WORDS = shipped_words("invented")["words of titles"]
 _NAMES = """Abebe Bauer Chen Dubois Eriksen Fernandez Garcia Haddad Ivanova Jansen Kumar Larsen Moreau Nguyen Okafor
 Petrov Quispe Rossi Sato Tanaka Ueda Vargas Weber Xu Yilmaz Zhang""".split()
 _FIRST = 2_000_000_000  # number of the first work, as long as those of OpenAlex
@@ -274,14 +267,14 @@ class _Catalogue:
     "The works of the service, and its answers when nothing goes wrong."
     def __init__(self, works: int, seed: int):
         self.works, self.merged = _make_works(works, seed)
-        self._cache: dict[str, list[dict[str, Any]]] = {}  # filters -> works
-        self._busy = threading.Lock()
+        self.cache: dict[str, list[dict[str, Any]]] = {}  # filters -> works
+        self.busy = threading.Lock()
 
-    def _listed(self, filters: str) -> list[dict[str, Any]]:
-        if filters not in self._cache:
-            if len(self._cache) > _KEPT: self._cache.clear()
-            self._cache[filters] = _matches(self.works, filters)
-        return self._cache[filters]
+    def _matching(self, filters: str) -> list[dict[str, Any]]:
+        if filters not in self.cache:
+            if len(self.cache) > _KEPT: self.cache.clear()
+            self.cache[filters] = _matches(self.works, filters)
+        return self.cache[filters]
 
     def _one(self, name: str, params: dict[str, str], headers: dict[str, str]) -> Response:
         "One work, or where it has moved to."
@@ -291,14 +284,14 @@ class _Catalogue:
         if work_id not in self.works: return Response(_NOT_FOUND, 404, headers)
         return Response(_selected(self.works[work_id], params), headers=headers)
 
-    def _found(self, asked: Request, headers: dict[str, str]) -> Response:
+    def answer(self, asked: Request, headers: dict[str, str]) -> Response:
         "The answer to any request."
         parts = [p for p in asked.path.split("/") if p]
         try:
             if parts[:1] == ["topics"]: return Response(_topics(asked.params), headers=headers)
             if parts[:1] != ["works"]: return Response(_NOT_FOUND, 404, headers)
             if len(parts) > 1: return self._one("/".join(parts[1:]), asked.params, headers)
-            return Response(_page_of(self._listed(asked.params.get("filter", "")), asked.params), headers=headers)
+            return Response(_page_of(self._matching(asked.params.get("filter", "")), asked.params), headers=headers)
         except ValueError as e:
             return Response({"error": "Invalid query parameters error.", "message": str(e)}, 400, headers)
 
@@ -306,11 +299,11 @@ class _Catalogue:
             more: int,  # how many works
             ) -> None:
         "Let new works appear, as they do from one day to the next."
-        with self._busy:
+        with self.busy:
             count = len(self.works)
             made, _ = _make_works(count + more, seed=7)
             self.works |= {work_id: work | _NEW for work_id, work in list(made.items())[count:]}
-            self._cache.clear()
+            self.cache.clear()
 
 # %% ../../nbs/09_fake_openalex.ipynb #c009b
 ODD = ("empty", "short", "absent", "no cursor", "low count")  # ways in which a page is wrong and looks right
@@ -342,28 +335,6 @@ def _fault(reply: Response, rng: random.Random) -> Response:
                        Response({"message": "Too many requests a second"}, 429, _HASTE),
                        Response(body, cut=half), Response(body[:half]), Response(body, cut=0), *odd])
 
-# %% ../../nbs/09_fake_openalex.ipynb #c009h
-_FAILURES = 3  # times that one page fails, at most
-_FAILING = .5  # share of the requests that go wrong
-
-class _Faults:
-    "Which answers go wrong."
-    def __init__(self, seed: int, faults: bool, odd: str | None, odd_times: int | None):
-        self.faults, self.odd, self.odd_times = faults, odd, odd_times
-        self.odder = Counter[str]()  # how often each page went wrong in the way `odd`
-        self._rng, self._failed = random.Random(seed), Counter[str]()
-
-    def _spoiled(self, page: str, params: dict[str, str], reply: Response) -> Response | None:
-        "The answer with a fault; None where this one has none."
-        if self.faults and self._failed[page] < _FAILURES and self._rng.random() < _FAILING:
-            self._failed[page] += 1
-            return _fault(reply, self._rng)
-        is_second = self.odd and _start(params) == int(params.get("per_page", 0))
-        if self.odd and is_second and (self.odd_times is None or self.odder[page] < self.odd_times):
-            self.odder[page] += 1
-            return _odd(reply, self.odd)
-        return None
-
 # %% ../../nbs/09_fake_openalex.ipynb #c009k
 def _page_name(asked: Request) -> str:
     "What tells one page of a list from another."
@@ -374,7 +345,10 @@ def _has_key(asked: Request, key: str) -> bool:
     return asked.params.get("api_key", asked.headers["Authorization"]) in (key, f"Bearer {key}")
 
 # %% ../../nbs/09_fake_openalex.ipynb #c009m
-class OpenAlexServer(_Catalogue, _Faults, Loopback):
+_FAILURES = 3  # times that one page fails, at most
+_FAILING = .5  # share of the requests that go wrong
+
+class OpenAlexServer(Loopback):
     "OpenAlex on this machine, with made-up works."
     def __init__(self,
                  works: int = 1000,  # how many there are
@@ -390,9 +364,12 @@ class OpenAlexServer(_Catalogue, _Faults, Loopback):
                  ):
         self.credits, self.reset, self.key, self.delay = credits, reset, key, delay
         self.pages = Counter[str]()  # how often each page was sent whole
-        _Catalogue.__init__(self, works, seed)
-        _Faults.__init__(self, seed, faults, odd, odd_times)
-        Loopback.__init__(self, self._answer, port)
+        self.faults, self.odd, self.odd_times = faults, odd, odd_times
+        self.odder = Counter[str]()  # how often each page went wrong in the way `odd`
+        self._rng, self._failed = random.Random(seed), Counter[str]()
+        self._catalogue = _Catalogue(works, seed)
+        self.works, self.merged, self.add = self._catalogue.works, self._catalogue.merged, self._catalogue.add
+        super().__init__(self._answer, port)
 
     def _refused(self, asked: Request) -> Response | None:
         "The answer to a wrong key or with a spent budget; None where the request is served."
@@ -402,12 +379,23 @@ class OpenAlexServer(_Catalogue, _Faults, Loopback):
         headers = _limits(cost, self.credits, self.reset) | {"Retry-After": str(self.reset)}
         return Response({"error": "Rate limit exceeded", "message": "Insufficient budget."}, 429, headers)
 
+    def _spoiled(self, page: str, params: dict[str, str], reply: Response) -> Response | None:
+        "The answer with a fault; None where this one has none."
+        if self.faults and self._failed[page] < _FAILURES and self._rng.random() < _FAILING:
+            self._failed[page] += 1
+            return _fault(reply, self._rng)
+        is_second = self.odd and _start(params) == int(params.get("per_page", 0))
+        if self.odd and is_second and (self.odd_times is None or self.odder[page] < self.odd_times):
+            self.odder[page] += 1
+            return _odd(reply, self.odd)
+        return None
+
     def _answer(self, asked: Request) -> Response:
         page = _page_name(asked)
         if self.delay: time.sleep(self.delay)
-        with self._busy:
+        with self._catalogue.busy:
             if refused := self._refused(asked): return refused
-            reply = self._found(asked, _limits(_cost(asked), self.credits, self.reset))
+            reply = self._catalogue.answer(asked, _limits(_cost(asked), self.credits, self.reset))
             if spoiled := self._spoiled(page, asked.params, reply): return spoiled
             if self.credits is not None: self.credits -= _cost(asked)
             if reply.status == 200: self.pages[page] += 1

@@ -365,7 +365,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 GAPS = "gaps.json"
 NUMBERS = "gaps.npz"
-_AGAIN = "Reinstall citerec, or fit the weights again with `python -m citerec.evaluation.gap_fitting`."
+_AGAIN = "Reinstall citerec. Its repository fits the weights with `python -m citerec.lab.gap_fitting`."
 
 # %% ../../nbs/73_gaps.ipynb #g057b
 class GapFile(Record):
