@@ -4,7 +4,9 @@
 
 # %% auto #0
 __all__ = ['POLITE', 'own_passages', 'corpus_record', 'asked_stems', 'boosts', 'candidates', 'AddedFile', 'AddReport',
-           'library_path', 'small_talk', 'OwnAnswer', 'OwnPapers', 'History', 'Shown', 'Library']
+           'library_path', 'read_contents', 'LibraryState', 'add_files', 'find_passages', 'small_talk', 'OwnAnswer',
+           'stored_answer', 'reopened_answer', 'astream_own_answer', 'OwnPapers', 'History', 'Shown', 'show_paper',
+           'Library']
 
 # %% ../../nbs/65_library.ipynb #c003
 import asyncio
@@ -14,7 +16,7 @@ import time
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -56,7 +58,7 @@ from ..sources.sections import PdfPaper, PdfSection
 from ..trust import user_folder
 
 # %% ../../nbs/65_library.ipynb #c005
-_ABSTRACT = 80  # first characters of an abstract, to see whether a section already has it
+_ABSTRACT_START = 80  # first characters of an abstract, to see whether a section already has it
 
 def _section_passages(section: PdfSection) -> list[OwnPassage]:
     "The passages of a section, with their pages."
@@ -71,21 +73,21 @@ def own_passages(pdf: PdfPaper,
                  ) -> list[OwnPassage]:  # in the order of the paper
     "Cut a paper into passages: its abstract and its sections, without the references."
     sections = [s for s in pdf.sections if title_key(s.name) not in REFERENCES]
-    known = any(pdf.abstract[:_ABSTRACT] in s.text for s in sections)
+    known = any(pdf.abstract[:_ABSTRACT_START] in s.text for s in sections)
     abstract = [] if known else [OwnPassage(p.text, "Abstract", 1, 1) for p in cut_passages(storable(pdf.abstract))]
     return abstract + [passage for section in sections for passage in _section_passages(section)]
 
 # %% ../../nbs/65_library.ipynb #c009
-_YEARS = range(1500, 2101)  # years that a `Paper` may have
-_ID = 12  # characters of the file's SHA-256 in a paper's id: 48 bits
+_PAPER_YEARS = range(1500, 2101)  # years that a `Paper` may have
+_ID_LENGTH = 12  # characters of the file's SHA-256 in a paper's id: 48 bits
 
-def _record(pdf: PdfPaper) -> Paper:
+def _pdf_record(pdf: PdfPaper) -> Paper:
     "A PDF as the record of a paper."
-    return Paper(paper_id=_id_of(pdf.sha256), title=storable(pdf.title).strip() or pdf.filename,
-                 authors=tuple(map(storable, pdf.authors)), year=pdf.year if pdf.year in _YEARS else None,
+    return Paper(paper_id=_paper_id(pdf.sha256), title=storable(pdf.title).strip() or pdf.filename,
+                 authors=tuple(map(storable, pdf.authors)), year=pdf.year if pdf.year in _PAPER_YEARS else None,
                  doi=normal_doi(pdf.doi), arxiv_id=normal_arxiv_id(pdf.arxiv_id))
 
-def _id_of(sha256: str) -> str: return f"pdf:{sha256[:_ID]}"
+def _paper_id(sha256: str) -> str: return f"pdf:{sha256[:_ID_LENGTH]}"
 
 # %% ../../nbs/65_library.ipynb #c009y
 def corpus_record(paper: Paper,
@@ -100,14 +102,14 @@ def corpus_record(paper: Paper,
     return None
 
 # %% ../../nbs/65_library.ipynb #c012
+_ASKING_STEMS = frozenset(stems(" ".join(sorted(ASKING))))
+
 def asked_stems(question: str,
                 ) -> list[str]:  # each once
     "The stems of the words that name a question's topic."
-    return list(dict.fromkeys(s for s in stems(unaccented(question)) if s not in _ASKING))
+    return list(dict.fromkeys(s for s in stems(unaccented(question)) if s not in _ASKING_STEMS))
 
-_ASKING = frozenset(stems(" ".join(sorted(ASKING))))
-
-class _Words:
+class _WordIndex:
     "An index of words: which texts have a word."
     def __init__(self, texts: Iterable[str]):
         rows: dict[str, list[int]] = {}
@@ -138,10 +140,10 @@ class _Contents:
     vectors: np.ndarray  # float32, shape (passages, dim)
 
     @cached_property
-    def words(self) -> _Words: return _Words(p.text for p in self.passages)
+    def words(self) -> _WordIndex: return _WordIndex(p.text for p in self.passages)
 
     @cached_property
-    def title_words(self) -> _Words: return _Words(p.title for p in self.papers.values())
+    def title_words(self) -> _WordIndex: return _WordIndex(p.title for p in self.papers.values())
 
     @cached_property
     def paper_rows(self) -> np.ndarray:  # int, shape (passages,)
@@ -154,7 +156,7 @@ class _Contents:
         return np.array([p.paper_id in paper_ids for p in self.passages], dtype=bool)
 
 # %% ../../nbs/65_library.ipynb #c016
-_FULL = 3  # most words that count in full; in a longer question, all words together count as three
+_WORDS_IN_FULL = 3  # most words that count in full; in a longer question, all words together count as three
 
 def boosts(contents: _Contents,
            question: str,
@@ -163,20 +165,21 @@ def boosts(contents: _Contents,
            ) -> np.ndarray:  # float32, shape (passages,)
     "The boosts for passages from the words of a question."
     wanted = asked_stems(question)
-    share = min(1.0, _FULL / max(1, len(wanted)))
+    share = min(1.0, _WORDS_IN_FULL / max(1, len(wanted)))
     in_title = contents.title_words.count(wanted)[contents.paper_rows]
     return share * (text_boost * contents.words.count(wanted) + title_boost * in_title)
 
 # %% ../../nbs/65_library.ipynb #c019
-_MOST = 50  # most passages that may be asked for
+_MOST_PASSAGES = 50  # most passages that may be asked for
 
-def _check(question: str, k: int) -> None:
+def _check_question(question: str, k: int) -> None:
     "Raise `InputError` for an invalid question or number."
     if not question.strip(): raise InputError("The question is empty.", "Ask in a few words.")
     if len(question) > QUESTION:
         raise InputError(f"The question has {len(question):,} characters.", f"Ask in {QUESTION:,} at most.")
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
-        raise InputError(f"{k!r} is not a valid number of passages.", f"Give a whole number from 1 to {_MOST}.")
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST_PASSAGES:
+        raise InputError(f"{k!r} is not a valid number of passages.",
+                         f"Give a whole number from 1 to {_MOST_PASSAGES}.")
 
 def candidates(contents: _Contents,
                question: str,
@@ -194,14 +197,14 @@ def candidates(contents: _Contents,
     return [(int(row), float(scores[row]), float(near[row])) for row in rows]
 
 # %% ../../nbs/65_library.ipynb #c024
-_CHOSEN = {"cross_encoder_model", "enable_cross_encoder_rerank"}  # settings that ask for one
+_ASKS_FOR_ONE = {"cross_encoder_model", "enable_cross_encoder_rerank"}  # settings that ask for one
 
 def _cross_encoder(settings: Settings) -> CrossEncoder | None:
     "The cross-encoder for passages; None if none is wanted, or if the default one is not installed."
     if not settings.enable_cross_encoder_rerank: return None
     packaged = PACKAGED.get(settings.cross_encoder_model)
     here = packaged is not None and importlib.util.find_spec(packaged.package) is not None
-    if not here and not _CHOSEN & settings.model_fields_set: return None
+    if not here and not _ASKS_FOR_ONE & settings.model_fields_set: return None
     return load_cross_encoder(settings.cross_encoder_model, settings.device)
 
 # %% ../../nbs/65_library.ipynb #c027
@@ -217,9 +220,9 @@ class AddedFile:
         "The outcome with the name of the file in place of its path, for a file that was uploaded."
         return replace(self, path=Path(self.path.name), note=self.note.replace(str(self.path), self.path.name))
 
-_LOOKS = {"added": "added", "known": "was there already", "refused": "cannot be used"}
+_OUTCOMES = {"added": "added", "known": "was there already", "refused": "cannot be used"}
 
-def _sizes(paper: OwnPaper) -> str: return f"{counted(paper.pages, 'page')}, {counted(paper.passages, 'passage')}"
+def _size_of(paper: OwnPaper) -> str: return f"{counted(paper.pages, 'page')}, {counted(paper.passages, 'passage')}"
 
 @dataclass(frozen=True)
 class AddReport:
@@ -246,8 +249,8 @@ class AddReport:
                            "paper": f.paper.to_dict() if f.paper else None} for f in self.files]}
 
     def _cells(self) -> list[tuple[str, ...]]:
-        return [(f.path.name, _LOOKS[f.outcome], f.paper.paper_id if f.paper else "",
-                 f"{f.paper.title} ({_sizes(f.paper)})" if f.paper else f.note) for f in self.files]
+        return [(f.path.name, _OUTCOMES[f.outcome], f.paper.paper_id if f.paper else "",
+                 f"{f.paper.title} ({_size_of(f.paper)})" if f.paper else f.note) for f in self.files]
 
     def __str__(self) -> str: return table_text(self._cells()) or "No files."
     __repr__ = __str__
@@ -261,66 +264,63 @@ def library_path(path: str | Path | None,  # None: as the settings say
     if named := path or settings.library: return Path(named).expanduser()
     return user_folder() / "library.db"
 
-class _Opened:
-    "An open library."
-    def __init__(self,
-                 file: LibraryFile,  # where papers and questions are kept
-                 settings: Settings,  # models, keys and limits
-                 corpus: Corpus | None = None,  # to find its papers in; None: nowhere
-                 ):
-        self.file, self.settings, self.corpus = file, settings, corpus
-        self.notes: list[str] = []  # sentences about what could not be used
+# %% ../../nbs/65_library.ipynb #c034
+def read_contents(file: LibraryFile, embedder: Embedder) -> _Contents:
+    "Read a library, and embed the passages without a vector."
+    state, papers = file.passages.state(), {p.paper_id: p for p in file.papers.all()}
+    passages = [p for p in file.passages.all() if p.paper_id in papers]
+    if not passages: return _Contents(state, papers, (), np.zeros((0, embedder.dim), dtype=np.float32))
+    model, dim = embedder.sha256, embedder.dim
+    known = file.passages.vectors(model, dim)
+    if missing := [p for p in passages if p.passage_id not in known]:
+        ids = [p.passage_id for p in missing if p.passage_id is not None]
+        file.passages.put_vectors(ids, embedder.embed([p.text for p in missing], progress=True), model)
+        known = file.passages.vectors(model, dim)
+    passages = [p for p in passages if p.passage_id in known]
+    return _Contents(state, papers, tuple(passages), matrix_of((known[p.passage_id or 0] for p in passages), dim))
+
+# %% ../../nbs/65_library.ipynb #c034s
+_NOT_USED = "The cross-encoder could not be used, and the order is that of similarity and words"
+
+@dataclass(eq=False)
+class LibraryState:
+    "What an open library works with."
+    file: LibraryFile  # where papers and questions are kept
+    settings: Settings  # models, keys and limits
+    corpus: Corpus | None = None  # to find its papers in; None: nowhere
+    notes: list[str] = field(default_factory=list)  # sentences about what could not be used
+    _read: _Contents | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        settings, self._lock = self.settings, threading.RLock()
         self.embedder = Embedder(settings.embedding_model, settings.embedding_batch, settings.device)
-        self._lock = threading.RLock()
-        self._read: _Contents | None = None
 
-    @classmethod
-    def open(cls,
-             path: str | Path | None = None,  # the file, created if it does not exist; None: as in the settings
-             settings: Settings | None = None,  # None: from the environment
-             corpus: Corpus | None = None,  # to find its papers in; None: nowhere
-             ) -> Self:
-        "Open a library; raises `InputError` if the file is not a library or cannot be used."
-        settings = settings or load_settings()
-        return cls(LibraryFile(library_path(path, settings)), settings, corpus)
-
-    def _note(self, note: str) -> None:
+    def note(self, note: str) -> None:
+        "Add a note, unless it is there."
         if note not in self.notes: self.notes.append(note)
 
-    def close(self) -> None:
-        "Close its file."
-        self.file.close()
-
-    def __enter__(self) -> Self: return self
-    def __exit__(self, *_: object) -> None: self.close()
-
-# %% ../../nbs/65_library.ipynb #c034
-class _Asked(_Opened):
-    "A library in memory."
     @property
     def contents(self) -> _Contents:
-        "The passages in memory, updated if the file has changed."
+        "The passages in memory, read again if the file has changed."
         with self._lock:
-            state = self.file.state()
-            if self._read is None or self._read.state != state: self._read = self._reading(state)
+            if self._read is None or self._read.state != self.file.passages.state():
+                self._read = read_contents(self.file, self.embedder)
             return self._read
 
-    def _reading(self, state: tuple[int, int]) -> _Contents:
-        "Read the file, and embed passages without a vector."
-        papers, passages = {p.paper_id: p for p in self.file.papers()}, self.file.passages()
-        passages = [p for p in passages if p.paper_id in papers]
-        if not passages: return _Contents(state, papers, (), np.zeros((0, self.embedder.dim), dtype=np.float32))
-        model, dim = self.embedder.sha256, self.embedder.dim
-        known = self.file.vectors(model, dim)
-        if missing := [p for p in passages if p.passage_id not in known]:
-            ids = [p.passage_id for p in missing if p.passage_id is not None]
-            self.file.put_vectors(ids, self.embedder.embed([p.text for p in missing], progress=True), model)
-            known = self.file.vectors(model, dim)
-        passages = [p for p in passages if p.passage_id in known]
-        return _Contents(state, papers, tuple(passages), matrix_of((known[p.passage_id or 0] for p in passages), dim))
+    @made_once
+    def cross_encoder(self) -> CrossEncoder | None:
+        "The cross-encoder; None if it is not wanted or cannot be loaded (then a note says so)."
+        try: return _cross_encoder(self.settings)
+        except Exception as e: self.note(f"{_NOT_USED} ({e}).")
+        return None
+
+    @made_once
+    def llm(self) -> LLM | None:
+        "The language model that writes answers; None: answers consist of the papers' own sentences."
+        return make_llm(self.settings)
 
 # %% ../../nbs/65_library.ipynb #c036
-def _pdfs(paths: str | Path | Iterable[str | Path]) -> list[Path]:
+def _pdf_paths(paths: str | Path | Iterable[str | Path]) -> list[Path]:
     "Files, and the PDFs of folders, each once."
     out = list[Path]()
     for path in map(Path, [paths] if isinstance(paths, str | Path) else paths):
@@ -331,56 +331,47 @@ def _pdfs(paths: str | Path | Iterable[str | Path]) -> list[Path]:
 # %% ../../nbs/65_library.ipynb #c036b
 _STEP = 128  # passages between two looks whether the work was stopped: a paper has a hundred
 
-class _Adding(_Asked):
-    "Adds PDFs."
-    def _corpus_id(self, record: Paper) -> str | None:
-        "The id of a paper in the corpus; if the corpus cannot be read, a note says so."
-        try: found = corpus_record(record, self.corpus) if self.corpus else None
-        except CiterecError as e:
-            self._note(f"Papers were not looked up in the corpus: {e}")
-            return None
-        return found.paper_id if found else None
+def _corpus_id(state: LibraryState, record: Paper) -> str | None:
+    "The id of a paper in the corpus; if the corpus cannot be read, a note says so."
+    try: found = corpus_record(record, state.corpus) if state.corpus else None
+    except CiterecError as e:
+        state.note(f"Papers were not looked up in the corpus: {e}")
+        return None
+    return found.paper_id if found else None
 
-    def _added(self, path: Path, progress: bool, reader: PdfReader) -> AddedFile:
-        "Add a file; raises `InputError` if it cannot be used."
-        check_file(path, reader.limits)
-        sha256 = sha256_of(path)
-        if known := self.file.papers(sha256): return AddedFile(path, "known", known[0])
-        pdf = reader.read(path)
-        passages = own_passages(pdf)
-        if not passages: raise InputError(f"{path.name} has no text besides its references.", "Choose another file.")
-        record = _record(pdf)
-        paper = OwnPaper(record.paper_id, sha256, record.title, path.name, pdf.pages, record.authors, record.year,
-                         pdf.abstract, record.doi, record.arxiv_id, self._corpus_id(record))
-        vectors = []
-        for start in range(0, len(passages), _STEP):
-            if reader.stopped: raise InputError(f"{path.name} was not added: the work was stopped.", "Add it again.")
-            texts = [p.text for p in passages[start : start + _STEP]]
-            vectors.append(self.embedder.embed(texts, progress))
-        added = self.file.add(paper, passages, np.concatenate(vectors), self.embedder.sha256)
-        outcome = "added" if added else "known"
-        return AddedFile(path, outcome, self.file.papers(sha256)[0])
+def _added_file(state: LibraryState, path: Path, progress: bool, reader: PdfReader) -> AddedFile:
+    "Add a file; raises `InputError` if it cannot be used."
+    check_file(path, reader.limits)
+    sha256 = sha256_of(path)
+    if known := state.file.papers.all(sha256): return AddedFile(path, "known", known[0])
+    pdf = reader.read(path)
+    passages = own_passages(pdf)
+    if not passages: raise InputError(f"{path.name} has no text besides its references.", "Choose another file.")
+    record = _pdf_record(pdf)
+    paper = OwnPaper(record.paper_id, sha256, record.title, path.name, pdf.pages, record.authors, record.year,
+                     pdf.abstract, record.doi, record.arxiv_id, _corpus_id(state, record))
+    vectors = []
+    for start in range(0, len(passages), _STEP):
+        if reader.stopped: raise InputError(f"{path.name} was not added: the work was stopped.", "Add it again.")
+        vectors.append(state.embedder.embed([p.text for p in passages[start : start + _STEP]], progress))
+    added = state.file.papers.add(paper, passages, np.concatenate(vectors), state.embedder.sha256)
+    return AddedFile(path, "added" if added else "known", state.file.papers.all(sha256)[0])
 
-    def add(self,
-            paths: str | Path | Iterable[str | Path],  # PDFs, or folders of PDFs
-            progress: bool = True,  # show a progress bar for the files, and one for the passages of each
-            reader: PdfReader | None = None,  # None: a process that ends with this call
-            ) -> AddReport:
-        "Add PDFs; the report names the files that cannot be read, and the others are added."
-        files = list[AddedFile]()
-        with reader or PdfReader() as reading:
-            for path in tqdm(_pdfs(paths), desc="library", unit=" files", disable=not progress):
-                try: files.append(self._added(path, progress, reading))
-                except CiterecError as e: files.append(AddedFile(path, "refused", note=str(e)))
-                except Exception as e:  # a hostile file may cause any error; the other files are still added
-                    problem = f"{path.name} cannot be read ({type(e).__name__})."
-                    files.append(AddedFile(path, "refused", note=f"{problem} Choose another copy of it."))
-        return AddReport(tuple(files))
+def add_files(state: LibraryState, paths: str | Path | Iterable[str | Path], progress: bool = True,
+              reader: PdfReader | None = None) -> AddReport:  # reader: None is a process that ends with this call
+    "Add PDFs, or folders of PDFs; a file that cannot be read is reported, and the others are added."
+    files = list[AddedFile]()
+    with reader or PdfReader() as reading:
+        for path in tqdm(_pdf_paths(paths), desc="library", unit=" files", disable=not progress):
+            try: files.append(_added_file(state, path, progress, reading))
+            except CiterecError as e: files.append(AddedFile(path, "refused", note=str(e)))
+            except Exception as e:  # a hostile file may cause any error; the other files are still added
+                problem = f"{path.name} cannot be read ({type(e).__name__})."
+                files.append(AddedFile(path, "refused", note=f"{problem} Choose another copy of it."))
+    return AddReport(tuple(files))
 
 # %% ../../nbs/65_library.ipynb #c042
-_NOT_USED = "The cross-encoder could not be used, and the order is that of similarity and words"
-
-def _passage(contents: _Contents, row: int, score: float, cosine: float) -> Passage:
+def _shown_passage(contents: _Contents, row: int, score: float, cosine: float) -> Passage:
     "A passage as an answer shows it, with a link to its paper if there is one."
     own = contents.passages[row]
     paper = contents.papers[own.paper_id]
@@ -391,48 +382,36 @@ def _passage(contents: _Contents, row: int, score: float, cosine: float) -> Pass
                    score=score, cosine=cosine)
 
 # %% ../../nbs/65_library.ipynb #c042b
-class _Searching(_Adding):
-    "Finds passages for a question."
-    @made_once
-    def cross_encoder(self) -> CrossEncoder | None:
-        "The cross-encoder; None if it is not wanted or cannot be loaded (then a note says so)."
-        try: return _cross_encoder(self.settings)
-        except Exception as e: self._note(f"{_NOT_USED} ({e}).")
-        return None
+def _reordered(state: LibraryState, question: str, found: list[Passage]) -> list[Passage]:
+    "Passages in the order of the cross-encoder, if there is one."
+    if not found or state.cross_encoder is None: return found
+    try: ordered = ordered_passages(question, [p.text for p in found], state.cross_encoder)
+    except Exception as e:
+        state.note(f"{_NOT_USED} ({type(e).__name__}).")
+        return found
+    return [found[i].model_copy(update={"score": share}) for i, share in ordered]
 
-    def _ordered(self, question: str, found: list[Passage]) -> list[Passage]:
-        "Passages in the order of the cross-encoder, if there is one."
-        if not found or self.cross_encoder is None: return found
-        try: ordered = ordered_passages(question, [p.text for p in found], self.cross_encoder)
-        except Exception as e:
-            self._note(f"{_NOT_USED} ({type(e).__name__}).")
-            return found
-        return [found[i].model_copy(update={"score": share}) for i, share in ordered]
-
-    def passages(self,
-                 question: str,  # what the passages may answer, in a sentence or two
-                 k: int = 5,  # passages, 1 to 50
-                 paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
-                 ) -> tuple[Passage, ...]:  # best first
-        "The passages that may answer a question; raises `InputError` for an invalid question, number or paper."
-        _check(question, k)
-        contents, allowed = self.contents, None
-        if paper_ids is not None: allowed = contents.of([self.file.paper(name).paper_id for name in paper_ids])
-        if not contents.passages: return ()
-        query = self.embedder.embed_query(one_line(question))
-        n = k * self.settings.rerank_retrieval_multiplier
-        found = [_passage(contents, row, score, cosine) for row, score, cosine
-                 in candidates(contents, question, query, n, self.settings, allowed)]
-        return tuple(self._ordered(question, found)[:k])
+def find_passages(state: LibraryState, question: str, k: int = 5,
+                  paper_ids: Sequence[str] | None = None) -> tuple[Passage, ...]:  # best first; None: of all papers
+    "The `k` passages that may answer a question; raises `InputError` for an invalid question, number or paper."
+    _check_question(question, k)
+    contents, allowed = state.contents, None
+    if paper_ids is not None: allowed = contents.of([state.file.papers.get(name).paper_id for name in paper_ids])
+    if not contents.passages: return ()
+    query = state.embedder.embed_query(one_line(question))
+    n = k * state.settings.rerank_retrieval_multiplier
+    found = [_shown_passage(contents, row, score, cosine) for row, score, cosine
+             in candidates(contents, question, query, n, state.settings, allowed)]
+    return tuple(_reordered(state, question, found)[:k])
 
 # %% ../../nbs/65_library.ipynb #c047
-_SHORT = 5  # least characters of a question
+_SHORTEST = 5  # least characters of a question
 POLITE = "Ask about your papers, for example: How does self-attention scale with the length of the input?"
 
 def small_talk(question: str,
                ) -> bool:
     "Whether a text is too short, or small talk."
-    return len(question.strip()) < _SHORT or why_not(question) is not None
+    return len(question.strip()) < _SHORTEST or why_not(question) is not None
 
 @dataclass(frozen=True, repr=False)
 class OwnAnswer(Answer):
@@ -440,59 +419,47 @@ class OwnAnswer(Answer):
     query_id: int | None = None  # its number in the history; None: it was not stored
 
 # %% ../../nbs/65_library.ipynb #c048
-class _Answering(_Searching):
-    "Answers questions, and stores them in the history."
-    @made_once
-    def llm(self) -> LLM | None:
-        "The language model that writes answers; None: answers consist of the papers' own sentences."
-        return make_llm(self.settings)
-
-    def _kept(self, said: Answer, begun: float) -> OwnAnswer:
-        "Store an answer in the file; if that fails, a note says so."
-        values = {f.name: getattr(said, f.name) for f in fields(Answer)} | {"seconds": time.perf_counter() - begun}
-        values["notes"] = (*said.notes, *self.notes)
-        try: query_id = self.file.record(said.question, said.text, said.passages, said.confidence, values["seconds"],
-                                         {name: values[name] for name in _DETAILS})
-        except InputError as e: return OwnAnswer(**values | {"notes": (*values["notes"], f"Not kept: {e}")})
-        return OwnAnswer(**values, query_id=query_id)
-
-    async def astream_ask(self,
-                          question: str,  # in a sentence or two
-                          k: int = 5,  # passages, 1 to 50
-                          paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
-                          ) -> AsyncIterator[str | OwnAnswer]:  # Markdown, part by part; then the whole answer
-        "Answer a question, part by part; raises `InputError` as `passages` does."
-        begun = time.perf_counter()
-        _check(question, k)
-        if small_talk(question):
-            yield POLITE
-            yield OwnAnswer(question, POLITE)
-            return
-        passages = await asyncio.to_thread(self.passages, question, k, paper_ids)
-        parts: Any = astream_answer(question, passages, self.llm, "(Source n)", embedder=self.embedder,
-                                    idf=self.contents.words.idf)
-        async with aclosing(parts):
-            async for part in parts: yield self._kept(part, begun) if isinstance(part, Answer) else part
-
-    def ask(self,
-            question: str,  # in a sentence or two
-            k: int = 5,  # passages, 1 to 50
-            paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
-            ) -> OwnAnswer:
-        "Answer a question from the library's papers; raises `InputError` as `passages` does."
-        *_, last = each_of(lambda: self.astream_ask(question, k, paper_ids))
-        assert isinstance(last, OwnAnswer)
-        return last
-
-# %% ../../nbs/65_library.ipynb #c048z
 _DETAILS = ("flags", "notes", "source", "citations", "form")  # fields of an answer that have no column of their own
+
+def stored_answer(state: LibraryState, said: Answer, seconds: float) -> OwnAnswer:
+    "Store an answer that took some seconds; if that fails, a note says so."
+    values = {f.name: getattr(said, f.name) for f in fields(Answer)} | {
+        "seconds": seconds, "notes": (*said.notes, *state.notes)}
+    details = {name: values[name] for name in _DETAILS}
+    try: query_id = state.file.questions.record(said.question, said.text, said.passages, said.confidence, seconds,
+                                                    details)
+    except InputError as e: return OwnAnswer(**values | {"notes": (*values["notes"], f"Not kept: {e}")})
+    return OwnAnswer(**values, query_id=query_id)
+
+def reopened_answer(file: LibraryFile, query_id: int) -> OwnAnswer:
+    "An earlier answer; raises `InputError` if no question has this number."
+    asked, passages, details = file.questions.get(query_id)
+    kept: Any = {name: tuple(v) if isinstance(v, list) else v for name, v in details.items() if name in _DETAILS}
+    return OwnAnswer(asked.question, asked.answer, passages, asked.confidence, seconds=asked.milliseconds / 1000,
+                     query_id=query_id, **kept)
+
+async def astream_own_answer(state: LibraryState, question: str, k: int = 5,
+                             paper_ids: Sequence[str] | None = None) -> AsyncIterator[str | OwnAnswer]:
+    "Answer a question: Markdown, part by part, then the whole answer; raises `InputError` as `find_passages` does."
+    begun = time.perf_counter()
+    _check_question(question, k)
+    if small_talk(question):
+        yield POLITE
+        yield OwnAnswer(question, POLITE)
+        return
+    passages = await asyncio.to_thread(find_passages, state, question, k, paper_ids)
+    parts: Any = astream_answer(question, passages, state.llm, "(Source n)", embedder=state.embedder,
+                                idf=state.contents.words.idf)
+    async with aclosing(parts):
+        async for part in parts:
+            yield stored_answer(state, part, time.perf_counter() - begun) if isinstance(part, Answer) else part
 
 # %% ../../nbs/65_library.ipynb #c051
 class OwnPapers(list[OwnPaper]):
     "The papers of a library. They draw themselves as a table."
     def _cells(self) -> list[tuple[str, ...]]:
         return [(p.paper_id, p.title, ", ".join(p.authors[:3]) + (" et al." if len(p.authors) > 3 else ""),
-                 str(p.year or ""), _sizes(p), p.corpus_id or "") for p in self]
+                 str(p.year or ""), _size_of(p), p.corpus_id or "") for p in self]
 
     def __str__(self) -> str: return table_text(self._cells()) or "No papers."
     __repr__ = __str__
@@ -528,7 +495,7 @@ class Shown:
     @property
     def _facts(self) -> str:
         p = self.paper
-        known = [", ".join(p.authors), str(p.year or ""), _sizes(p), p.filename,
+        known = [", ".join(p.authors), str(p.year or ""), _size_of(p), p.filename,
                  f"doi:{p.doi}" if p.doi else "", f"arXiv:{p.arxiv_id}" if p.arxiv_id else "",
                  f"in the corpus as {p.corpus_id}" if p.corpus_id else "", f"used in {counted(self.asked, 'answer')}"]
         return " · ".join(filter(None, map(one_line, known)))
@@ -546,60 +513,117 @@ class Shown:
         return table_html(("section", "page", ""), self._cells(), f"{self.paper.title}. {self._facts}")
 
 # %% ../../nbs/65_library.ipynb #c053
-class _Shelf(_Answering):
-    "Lists, shows and deletes papers."
+def show_paper(file: LibraryFile, paper_id: str) -> Shown:
+    "A paper, by its id or the beginning of it, with its sections; raises `InputError` if it is not in the library."
+    paper = file.papers.get(paper_id)
+    sections = dict[str, list[OwnPassage]]()
+    for p in file.passages.all(paper.paper_id): sections.setdefault(p.section, []).append(p)
+    return Shown(paper, tuple((name, own[0].page_start, len(own)) for name, own in sections.items()),
+                 file.questions.times_used(paper.paper_id))
+
+# %% ../../nbs/65_library.ipynb #c053b
+class Library:
+    "A library of a user's own PDFs, in one file."
+    def __init__(self,
+                 file: LibraryFile,  # where papers and questions are kept
+                 settings: Settings,  # models, keys and limits
+                 corpus: Corpus | None = None,  # to find its papers in; None: nowhere
+                 ):
+        self.state = LibraryState(file, settings, corpus)
+        self.file, self.notes = file, self.state.notes  # notes: sentences about what could not be used
+
+    @classmethod
+    def open(cls,
+             path: str | Path | None = None,  # the file, created if it does not exist; None: as in the settings
+             settings: Settings | None = None,  # None: from the environment
+             corpus: Corpus | None = None,  # to find its papers in; None: nowhere
+             ) -> Self:
+        "Open a library; raises `InputError` if the file is not a library or cannot be used."
+        settings = settings or load_settings()
+        return cls(LibraryFile(library_path(path, settings)), settings, corpus)
+
+    def add(self,
+            paths: str | Path | Iterable[str | Path],  # PDFs, or folders of PDFs
+            progress: bool = True,  # show a progress bar for the files, and one for the passages of each
+            reader: PdfReader | None = None,  # None: a process that ends with this call
+            ) -> AddReport:
+        "Add PDFs; the report names the files that cannot be read, and the others are added."
+        return add_files(self.state, paths, progress, reader)
+
+    def passages(self,
+                 question: str,  # what the passages may answer, in a sentence or two
+                 k: int = 5,  # passages, 1 to 50
+                 paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
+                 ) -> tuple[Passage, ...]:  # best first
+        "The passages that may answer a question; raises `InputError` for an invalid question, number or paper."
+        return find_passages(self.state, question, k, paper_ids)
+
+    def astream_ask(self,
+                    question: str,  # in a sentence or two
+                    k: int = 5,  # passages, 1 to 50
+                    paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
+                    ) -> AsyncIterator[str | OwnAnswer]:  # Markdown, part by part; then the whole answer
+        "Answer a question, part by part; raises `InputError` as `passages` does."
+        return astream_own_answer(self.state, question, k, paper_ids)
+
+    def ask(self,
+            question: str,  # in a sentence or two
+            k: int = 5,  # passages, 1 to 50
+            paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
+            ) -> OwnAnswer:
+        "Answer a question from the library's papers; raises `InputError` as `passages` does."
+        *_, last = each_of(lambda: self.astream_ask(question, k, paper_ids))
+        assert isinstance(last, OwnAnswer)
+        return last
+
     def papers(self) -> OwnPapers:
         "The papers, in the order in which they were added."
-        return OwnPapers(self.file.papers())
+        return OwnPapers(self.file.papers.all())
 
     def show(self,
              paper_id: str,  # id of a paper, or the beginning of it
              ) -> Shown:
         "A paper with its sections; raises `InputError` if it is not in the library."
-        paper = self.file.paper(paper_id)
-        sections = dict[str, list[OwnPassage]]()
-        for p in self.file.passages(paper.paper_id): sections.setdefault(p.section, []).append(p)
-        return Shown(paper, tuple((name, own[0].page_start, len(own)) for name, own in sections.items()),
-                     self.file.times_used(paper.paper_id))
+        return show_paper(self.file, paper_id)
 
     def delete(self,
                paper_id: str,  # id of a paper, or the beginning of it
                ) -> OwnPaper:  # the deleted paper
         "Delete a paper with its passages; the history stays. Raises `InputError` if it is not in the library."
-        return self.file.delete(paper_id)
+        return self.file.papers.delete(paper_id)
 
-    def __len__(self) -> int: return len(self.file.papers())
-    def __bool__(self) -> bool: return True  # an empty library is not false
-    def __repr__(self) -> str: return f"Library of {counted(len(self), 'paper')} in {self.file.path}\n{self.papers()}"
-    def _repr_html_(self) -> str: return self.papers()._repr_html_()
-
-# %% ../../nbs/65_library.ipynb #c053b
-class Library(_Shelf):
-    "A library of a user's own PDFs, in one file."
     def history(self,
                 limit: int = 20,  # questions, at most
                 ) -> History:  # newest first
         "The questions that were asked last."
-        return History(self.file.history(limit))
+        return History(self.file.questions.newest(limit))
+
+    def reopen(self,
+               query_id: int,  # number in the history
+               ) -> OwnAnswer:
+        "An earlier answer; raises `InputError` if no question has this number."
+        return reopened_answer(self.file, query_id)
 
     def rate(self,
              query_id: int,  # number in the history
              rating: int,  # 1 to 5
              ) -> None:
         "Rate an answer; raises `InputError` for an invalid rating, or if no question has this number."
-        self.file.rate(query_id, rating)
+        self.file.questions.rate(query_id, rating)
 
     def popular(self,
                 limit: int = 10,  # topics, at most
                 ) -> list[tuple[str, int]]:  # a word, and how many questions have it; most frequent first
         "The most frequent topics of questions."
-        return self.file.popular(limit)
+        return self.file.questions.popular(limit)
 
-    def reopen(self,
-               query_id: int,  # number in the history
-               ) -> OwnAnswer:
-        "An earlier answer; raises `InputError` if no question has this number."
-        asked, passages, details = self.file.asked(query_id)
-        kept: Any = {name: tuple(v) if isinstance(v, list) else v for name, v in details.items() if name in _DETAILS}
-        return OwnAnswer(asked.question, asked.answer, passages, asked.confidence, seconds=asked.milliseconds / 1000,
-                         query_id=query_id, **kept)
+    def close(self) -> None:
+        "Close its file."
+        self.file.close()
+
+    def __enter__(self) -> Self: return self
+    def __exit__(self, *_: object) -> None: self.close()
+    def __len__(self) -> int: return len(self.papers())
+    def __bool__(self) -> bool: return True  # an empty library is not false
+    def __repr__(self) -> str: return f"Library of {counted(len(self), 'paper')} in {self.file.path}\n{self.papers()}"
+    def _repr_html_(self) -> str: return self.papers()._repr_html_()

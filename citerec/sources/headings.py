@@ -29,8 +29,7 @@ class Style(NamedTuple):
 def in_capitals(text: str,
                 ) -> bool:
     "Whether a text is printed in capitals."
-    letters = [c for c in text if c.isalpha()]
-    return len(letters) > 1 and all(map(str.isupper, letters))
+    return sum(map(str.isalpha, text)) > 1 and all(c.isupper() for c in text if c.isalpha())
 
 # %% ../../nbs/26a_headings.ipynb #c005y
 def style_of(line: PdfLine,
