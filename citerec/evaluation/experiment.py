@@ -41,7 +41,6 @@ from .systems import DEPTH, PRINTS
 from ..files import write_atomically
 from ..identity import document_print
 from ..schema import EvalSample
-from ..trust import pyplot
 
 if TYPE_CHECKING: import pandas
 
@@ -335,7 +334,7 @@ class Experiment:
              metric: str = "nDCG@10",  # for the bars and the scatter
              ) -> Any:  # a matplotlib figure
         "Bars with intervals, recall by depth, and query by query against the baseline."
-        plt = pyplot()
+        import matplotlib.pyplot as plt
         figure, (bars, curve, scatter) = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
         _draw_bars(bars, self.per_query, metric)
         _draw_recall(curve, self.runs, self.judgements)
