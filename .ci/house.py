@@ -118,12 +118,18 @@ def base_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def lines_to_read(cell: dict) -> int:
+    """Exported lines; a signature counts as one line, however many parameters it documents."""
+    defs = [n for n in ast.walk(ast.parse(source(cell))) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return lines_of(cell) - sum(n.body[0].lineno - n.lineno - 1 for n in defs if n.body[0].lineno > n.lineno)
+
+
 def longest_run(cells: list) -> list[int]:
     """Exported lines between two cells of code that are not exported."""
     out, run = [0], 0
     for cell in cells:
         if cell["cell_type"] != "code" or source(cell).startswith("#| default_exp"): continue
-        run = run + lines_of(cell) if is_exported(cell) else 0
+        run = run + lines_to_read(cell) if is_exported(cell) else 0
         out.append(run)
     return out
 
