@@ -87,16 +87,16 @@ def rename_pages(site: Path, processed: Path) -> None:
 
 def mend_code_links(site: Path, public: str) -> None:
     """Lead nbdev's links to what has no place of its own, methods and private names, to the class or the page."""
-    pages = {path.name: path.read_text(encoding="utf-8") for path in site.glob("*.html")}
+    pages = {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
 
     def to_place(match: re.Match) -> str:
         page, name = match[1], match[2]
         places = (place for place in (name, name.partition(".")[0]) if f'id="{place}"' in pages.get(page, ""))
         return f"{public}{page}#{next(places, '')}".removesuffix("#")
 
-    pattern = re.compile(rf"{re.escape(public)}([\w.]+\.html)#([\w.]+)")
-    for path in site.rglob("*.html"):
-        path.write_text(pattern.sub(to_place, path.read_text(encoding="utf-8")), encoding="utf-8")
+    pattern = re.compile(rf"{re.escape(public)}([\w./]+\.html)#([\w.]+)")
+    for name, text in pages.items():
+        (site / name).write_text(pattern.sub(to_place, text), encoding="utf-8")
 
 
 def fold_code(processed: Path) -> None:

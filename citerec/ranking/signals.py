@@ -6,8 +6,8 @@
 __all__ = ['F', 'YEARS_AFTER', 'EXACT_UP_TO', 'ASKED', 'MEANING', 'WORDS', 'CONTEXT', 'CONTEXT_WORDS', 'VOTES', 'SIGNALS_OF',
            'SIGNALS', 'WALKED', 'FAMILIES', 'NAMES', 'Queries', 'as_it_is', 'queries_of', 'remembered', 'View',
            'graph_of', 'view', 'year_of_draft', 'fuse', 'similarities', 'context_signals', 'tuned_encoder',
-           'tuned_signals', 'Asked', 'ask', 'leading', 'text_evidence', 'evidence_table', 'spread', 'graph_signals',
-           'graph_evidence', 'ranks', 'claim_scores', 'features', 'without_families']
+           'tuned_signals', 'Asked', 'ask', 'leading', 'text_evidence', 'spread', 'graph_signals', 'graph_evidence',
+           'ranks', 'claim_scores', 'features', 'without_families']
 
 # %% ../../nbs/45_signals.ipynb #s003
 from collections.abc import Callable, Mapping, Sequence
@@ -422,19 +422,6 @@ def text_evidence(corpus: Corpus,
     found_by = {family: np.isin(rows, some) for family, some in led.items()}
     return Evidence(rows=rows, found_by=found_by, voters=voters, nearness=nearness,
                     **_filled(corpus, asked, rows, seen))
-
-# %% ../../nbs/45_signals.ipynb #s025b
-def evidence_table(evidence: Evidence,
-                   titles: Mapping[int, str],  # row of the corpus -> title
-                   signals: Sequence[str] = ("rrf", "dense", "bm25", "ctx_best", "vote50", "walk2"),  # of `SIGNALS`
-                   n: int = 8,  # candidates, the leaders of the first signal
-                   ) -> str:
-    "Evidence as a table in plain text."
-    values = evidence.values[:, [SIGNALS.index(name) for name in signals]]
-    best = np.argsort(-np.nan_to_num(values[:, 0]), kind="stable")[:n]
-    def shown(value: float) -> str: return f"{'·' if np.isnan(value) else format(value, '.3f'):>9}"
-    lines = [f"{titles.get(int(evidence.rows[i]), '')[:40]:40}" + "".join(map(shown, values[i])) for i in best]
-    return "\n".join([f"{'candidate':40}" + "".join(f"{name[:8]:>9}" for name in signals), *lines])
 
 # %% ../../nbs/45_signals.ipynb #s027
 def _strongest(near: np.ndarray,  # shape (voters,): how near each voter is; 0: not on this ballot

@@ -39,7 +39,7 @@ def _repair_dates(entry: ElementTree.Element) -> None:
         except (ValueError, OverflowError): date.text = _NO_DATE
 
 # %% ../../nbs/21_arxiv.ipynb #d2
-def _readable(body: bytes) -> tuple[bytes, int]:
+def _readable_feed(body: bytes) -> tuple[bytes, int]:
     "A complete feed with dates that can be read, and the number of its entries; raises ValueError for anything else."
     if b"<!DOCTYPE" in body[:2000] or b"<!ENTITY" in body: raise ValueError("not a feed")
     try: root = ElementTree.fromstring(body)
@@ -74,7 +74,7 @@ class Feed:
     entries: int = 0  # entries of this page, with those that are no papers
 
 # %% ../../nbs/21_arxiv.ipynb #d1
-def _package() -> Any:
+def _arxiv_package() -> Any:
     "The arxiv package; raises `InputError` where it is not installed."
     try: import arxiv
     except ImportError:
@@ -85,10 +85,10 @@ def _package() -> Any:
 # %% ../../nbs/21_arxiv.ipynb #c005c
 _ERROR = "/api/errors"  # in the id of an entry that is an error
 
-def _read(body: bytes) -> Feed:
+def _read_feed(body: bytes) -> Feed:
     "Read an answer, which may be empty."
-    readable, entries = _readable(body)  # counted here, because the package skips entries that it cannot read
-    feed = _package()._feed.parse(readable)
+    readable, entries = _readable_feed(body)  # counted here, because the package skips entries that it cannot read
+    feed = _arxiv_package()._feed.parse(readable)
     error = next((e.summary for e in feed.results if _ERROR in e.entry_id), "")
     papers = tuple(p for e in feed.results if _ERROR not in e.entry_id and (p := _to_paper(e)))
     return Feed(papers, 0 if error else feed.header.total_results, feed.header.start_index, plain_text(error), entries)
@@ -97,7 +97,7 @@ def _read(body: bytes) -> Feed:
 def parse_feed(body: bytes,  # Atom, as arXiv sends it
                ) -> Feed:
     "Read an answer; raises ValueError where it is not complete."
-    feed = _read(body)
+    feed = _read_feed(body)
     if not feed.entries and feed.total > feed.start: raise Incomplete("an empty page that should not be empty")
     return feed
 
@@ -107,7 +107,7 @@ _SKIPPED = frozenset({"figure", "table", "nav", "header", "footer", "script", "s
 _SKIPPED_CLASSES = re.compile(r"ltx_(?:note|equation|equationgroup|eqn_table|bibliography|appendix|tag|ERROR"
                               r"|role_footnote|acknowledgements|dates|TOC)\b")
 
-def _kind(tag: str, classes: str, in_section: bool) -> str:
+def _kind_of_element(tag: str, classes: str, in_section: bool) -> str:
     "What an element is: skipped, formula, section, name (of a section), paragraph, or \"\"."
     if tag in _SKIPPED or _SKIPPED_CLASSES.search(classes): return "skipped"
     if tag == "math": return "formula"
@@ -141,7 +141,7 @@ class _Sections(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag in _VOID: return
         given = dict(attrs)
-        kind = _kind(tag, given.get("class") or "", self._inside("section"))
+        kind = _kind_of_element(tag, given.get("class") or "", self._inside("section"))
         if kind == "formula" and not self._inside("skipped", "formula"): self._words.append(given.get("alttext") or "")
         if kind == "section": self.sections.append(("", []))
         if kind in ("name", "paragraph"): self._words = []
@@ -192,10 +192,10 @@ def _checked_ids(ids: Sequence[str]) -> list[str]:
 # %% ../../nbs/21_arxiv.ipynb #c015a
 _PAGE = 100  # papers a request
 
-def _page(service: Service, query: str, ids: Sequence[str], start: int, parse: Callable[[bytes], Feed],
+def _fetched_page(service: Service, query: str, ids: Sequence[str], start: int, parse: Callable[[bytes], Feed],
           doubt: Callable[[Feed], str] | None = None) -> Feed:
     "The page of an answer that begins at `start`."
-    arxiv = _package()
+    arxiv = _arxiv_package()
     search = arxiv.Search(query=query, id_list=list(ids), sort_by=arxiv.SortCriterion.SubmittedDate)
     parameters = arxiv.Client()._format_url(search, start, _PAGE).partition("?")[2]
     feed = service.get(f"{service.url}?{parameters}", parse, (), doubt)
@@ -212,7 +212,7 @@ def _query_pages(service: Service, query: str, most: int, tally: Tally) -> Itera
         if not feed.error: tally.judge(feed.total, feed.entries, 1, False)
         return feed
     while tally.came < most:
-        feed = _page(service, query, (), tally.came, parse)
+        feed = _fetched_page(service, query, (), tally.came, parse)
         tally.add(feed.total, feed.entries)
         yield feed
         if feed.entries < _PAGE and tally.came >= feed.total: return
@@ -223,13 +223,13 @@ def _id_pages(service: Service, ids: Sequence[str]) -> Iterator[Feed]:
     def doubt(feed: Feed) -> str: return "" if feed.entries or not feed.total else "an empty page"
     for start in range(0, len(ids), _PAGE):
         wanted = ids[start : start + _PAGE]
-        feed = _page(service, "", wanted, 0, parse_feed)
+        feed = _fetched_page(service, "", wanted, 0, parse_feed)
         yield feed
         while feed.total > feed.entries > 0:
             came = {p.arxiv_id for p in feed.papers}
             wanted = [i for i in wanted if i not in came]
             if not wanted: break
-            feed = _page(service, "", wanted, 0, _read, doubt)
+            feed = _fetched_page(service, "", wanted, 0, _read_feed, doubt)
             yield feed
 
 # %% ../../nbs/21_arxiv.ipynb #c015e

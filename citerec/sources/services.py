@@ -67,13 +67,13 @@ def _page_path(folder: Path, request: _Request) -> Path:
     digest = hashlib.sha256(asked).hexdigest()
     return folder / digest[:2] / f"{digest[:40]}.gz"
 
-def _keep(path: Path, page: Page) -> None:
+def _keep_page(path: Path, page: Page) -> None:
     "Write a page to its file; raises `CorpusError` where its folder is a link."
     real_folder(path.parent.parent, path.parent.name)
     head = json.dumps({"url": page.url, "status": page.status, "fetched": page.fetched}).encode()
     write_atomically(path, lambda f: f.write(gzip.compress(head + b"\n" + page.body, compresslevel=3, mtime=0)))
 
-def _kept(path: Path) -> Page | None:
+def _kept_page(path: Path) -> Page | None:
     "The page in a file; None where the file is missing or cannot be read."
     try:
         head, _, body = gzip.decompress(path.read_bytes()).partition(b"\n")
@@ -83,7 +83,7 @@ def _kept(path: Path) -> Page | None:
 # %% ../../nbs/13_services.ipynb #t006b
 def _reread(path: Path, request: _Request[T]) -> tuple[Page, T | None] | None:
     "A kept page and its content; None where there is no usable one."
-    page = _kept(path)
+    page = _kept_page(path)
     if page is None: return None
     if page.status in _ABSENT: return (page, None) if page.status in request.absent else None
     try: return page, request.parse(page.body)
@@ -105,11 +105,11 @@ class _Pages:
         with self._lock, FileLock(self.folder / ".lock"):
             if kept := _reread(path, request): return kept  # another process was quicker
             answer = fetch(request)
-            _keep(path, answer[0])
+            _keep_page(path, answer[0])
         return answer
 
 # %% ../../nbs/13_services.ipynb #c008
-def _proxy(url: httpx.URL) -> str | None:
+def _proxy_for(url: httpx.URL) -> str | None:
     "The proxy that the environment names for an address; None: a direct connection."
     if is_local(url.host) or proxy_bypass(url.netloc.decode("ascii", "replace").rpartition("@")[2]): return None
     named = getproxies()
@@ -122,7 +122,7 @@ def _certificates() -> ssl.SSLContext:
     "The trusted certificates; read once, because that takes a tenth of a second."
     return httpx.create_ssl_context()
 
-def _direct(proxy: str | None) -> httpx.HTTPTransport:
+def _transport_by(proxy: str | None) -> httpx.HTTPTransport:
     "A transport that uses one proxy, or none."
     try: return httpx.HTTPTransport(verify=_certificates(), proxy=proxy)
     except (ValueError, ImportError, httpx.InvalidURL):
@@ -144,8 +144,8 @@ class _Keyed(httpx.BaseTransport):
         if _origin(url) == self._origin:
             headers.update(self._headers)
             if self._params: url = url.copy_merge_params(self._params)
-        proxy = _proxy(url)
-        if proxy not in self._ways: self._ways[proxy] = _direct(proxy)
+        proxy = _proxy_for(url)
+        if proxy not in self._ways: self._ways[proxy] = _transport_by(proxy)
         extensions = {**request.extensions, "trace": self._connected}
         keyed = httpx.Request(request.method, url, headers=headers, stream=request.stream, extensions=extensions)
         return self._ways[proxy].handle_request(keyed)
