@@ -47,8 +47,18 @@ _SHORT = 6  # least words of a sentence that says something
 ClaimFits = Callable[[Citation, Sequence[str]], Sequence[float]]  # a citation and papers -> how well each fits, 0 to 1
 
 # %% ../../nbs/74a_claims.ipynb #k022
-class _Shelf:
-    "The papers of a draft's bibliography, and where they are cited."
+def _unread(manuscript: Manuscript) -> list[bool]:
+    "The sentences that are not judged: they say next to nothing, or are in another language."
+    foreign = not_english(places(manuscript.sentences))
+    return [other or len(s.text.split()) < _SHORT for s, other in zip(manuscript.sentences, foreign, strict=True)]
+
+def _nearest(vectors: np.ndarray, paper: int, others: Sequence[int]) -> float:
+    "The cosine of a paper with the nearest of others, above its mean."
+    return float((vectors[list(others)] @ vectors[paper]).max()) - _MEAN if others else 0.0
+
+# %% ../../nbs/74a_claims.ipynb #k022_b
+class Claims:
+    "The claims of a draft, and how well the papers that they cite fit them."
     def __init__(self,
                  manuscript: Manuscript,
                  library: Bibliography,  # of the manuscript, read with the corpus
@@ -75,22 +85,12 @@ class _Shelf:
 
     @made_once
     def unread(self) -> list[bool]:
-        "The sentences that are not judged: they say next to nothing, or are in another language."
-        foreign = not_english(places(self.manuscript.sentences))
-        return [other or len(s.text.split()) < _SHORT
-                for s, other in zip(self.manuscript.sentences, foreign, strict=True)]
+        "The sentences that are not judged."
+        return _unread(self.manuscript)
 
     def can_judge(self, citation: Citation) -> bool:
         "Whether a citation stands in a sentence that says something, and the bibliography is long enough to compare."
         return citation.sentence is not None and len(self.rows) >= _FEWEST and not self.unread[citation.sentence]
-
-# %% ../../nbs/74a_claims.ipynb #k022_b
-class Claims(_Shelf):
-    "The claims of a draft, and how well the papers that they cite fit them."
-    def _nearest(self, paper: int, others: Sequence[int]) -> float:
-        "The cosine with the nearest of other papers, above its mean."
-        if not others: return 0.0
-        return float((self.vectors[list(others)] @ self.vectors[paper]).max()) - _MEAN
 
     def signals(self,
                 citation: Citation,  # in a sentence
@@ -104,7 +104,7 @@ class Claims(_Shelf):
         topic = float(found[:, OF_A_LIST.index("meaning, sentence")].max()) - _MEAN
         beside = [p for p in self.cited[citation.sentence or 0] if p not in instead]
         return np.array([[np.log(shares[p] + 1e-9), np.log(len(shares)), topic,
-                          self._nearest(p, [q for q in beside if q != p])] for p in papers])
+                          _nearest(self.vectors, p, [q for q in beside if q != p])] for p in papers])
 
     def __call__(self, citation: Citation, ids: Sequence[str]) -> list[float]:
         "How well papers fit the sentence of a citation; 1 where that cannot be said."

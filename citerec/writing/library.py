@@ -4,15 +4,16 @@
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'BY_TITLE', 'Paths', 'Fits', 'LibraryEntry', 'recognise', 'ReadFile', 'cited_as', 'LibraryReport',
-           'Support', 'Supports', 'Bibliography']
+           'paths_in', 'Bibliography', 'Support', 'Supports']
 
 # %% ../../nbs/72_draft_library.ipynb #c003
 import html
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,208 @@ class LibraryReport:
 
     def _repr_html_(self) -> str: return table_html(_COLUMNS, self._cells(), self.heading)
 
+# %% ../../nbs/72_draft_library.ipynb #c036c
+def _item(own: OwnEntry, name: str, line: int) -> Entry:
+    "An entry of a `thebibliography`; where its parts are not marked, all of it is its title."
+    blocks = [" ".join(b.split()).rstrip(".") for b in re.split(r"\\newblock\b", own.text)]
+    quoted = re.search(r"``(.{5,300}?)[.,]?(?:''|”)|“(.{5,300}?)[.,]?”", blocks[0], re.DOTALL)
+    authors, title = (blocks[0], blocks[1]) if len(blocks) > 1 else ("", blocks[0])
+    if quoted: authors, title = blocks[0][: quoted.start()], quoted[1] or quoted[2]
+    names = [n for n in re.split(r",\s+|\s+and\s+|;|&", authors) if len(re.sub(r"[^\w]|\\\w+", "", n)) > 2]
+    years = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", own.text)
+    text = f"@misc{{k, title={{{title}}}, author={{{' and '.join(names)}}}, year={{{years[-1] if years else ''}}}}}"
+    read = next(iter(bib_entries(name, text)), Entry(name, line, "", {}))
+    return replace(read, key=own.key, line=line, fields=read.fields or {"title": title}, fault="", note="")
+
+# %% ../../nbs/72_draft_library.ipynb #c036d
+_NAMES_A_PAPER = 3  # words of a title that is looked for inside another text
+
+def _within(text: str, corpus: Corpus) -> Paper | None:
+    "The paper of a corpus whose title, and the name of one of its authors, stand in a text."
+    plain = f" {title_key(text)} "
+    rows = top_k(corpus.titles.coverage(text), 20)
+    found = [p for p in corpus.papers([corpus.ids[row] for row in rows]) if f" {title_key(p.title)} " in plain]
+    named = [p for p in found if any(f" {name} " in plain for name in surnames(p.authors))]
+    return max((p for p in named if len(title_key(p.title).split()) >= _NAMES_A_PAPER), default=None,
+               key=lambda p: len(p.title))
+
+# %% ../../nbs/72_draft_library.ipynb #c036ds
+def _own_entry(own: OwnEntry, manuscript: Manuscript, corpus: Corpus | None) -> LibraryEntry:
+    "An entry of a draft's own list."
+    path = manuscript.files[own.span.file].path or Path("text")
+    found = _entry(_item(own, path.name, manuscript.line_column(own.span)[0]), path, corpus)
+    if found.record or corpus is None or not (record := _within(own.text, corpus)): return found
+    return replace(found, record=record, how=BY_TITLE)
+
+def _embedded(part: Embedded) -> list[Entry]:
+    "The entries of a bibliography that stands inside a draft, or in the settings of its project."
+    read = yaml_entries if part.is_yaml else bib_entries
+    return [replace(e, line=e.line + part.line - 1) for e in read(part.path.name, part.text)]
+
+def _entries_inside(manuscript: Manuscript, corpus: Corpus | None) -> list[LibraryEntry]:
+    "The entries that stand in a draft itself."
+    listed = [_own_entry(e, manuscript, corpus) for e in manuscript.own_entries]
+    return listed + [_entry(e, part.path, corpus) for part in manuscript.embedded for e in inherited(_embedded(part))]
+
+# %% ../../nbs/72_draft_library.ipynb #c037f
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]  # one or several
+
+def paths_in(files: Paths) -> list[Path]:
+    "One or several files, as paths."
+    return [Path(f) for f in ([files] if isinstance(files, str | os.PathLike) else files)]
+
+def _entries_of(paths: Iterable[Path], corpus: Corpus | None) -> tuple[list[LibraryEntry], tuple[ReadFile, ...]]:
+    "The entries of files, and the files. Raises `InputError`."
+    strings: dict[str, str] = {}
+    read = [_read(path, strings) for path in dict.fromkeys(paths)]
+    where = [file.path for file, found in read for _ in found]
+    whole = inherited([e for _, found in read for e in found])
+    return [_entry(e, path, corpus) for e, path in zip(whole, where, strict=True)], tuple(file for file, _ in read)
+
+# %% ../../nbs/72_draft_library.ipynb #c031
+def _text_paper(entry: LibraryEntry) -> Paper | None:
+    "The record by which an entry takes part: its own where it has an abstract, else that of the corpus."
+    return entry.paper if entry.paper and entry.paper.abstract else entry.record or entry.paper
+
+def _each_once(entries: Iterable[LibraryEntry]) -> list[tuple[LibraryEntry, Paper]]:
+    "The entries that have a title, each paper once, with the records by which they take part."
+    chosen: dict[str, tuple[LibraryEntry, Paper]] = {}
+    for e in entries:
+        if paper := _text_paper(e): chosen.setdefault(e.corpus_id or f"{title_key(e.title)} {paper.year}", (e, paper))
+    return list(chosen.values())
+
+def _vectors(library: "Bibliography") -> np.ndarray:  # float32, shape (papers, dim), rows of length 1
+    "The embedding of every paper of a library; those that are new are kept."
+    known = [p is e.record for e, p in library.papers]
+    new = [p.text for (_, p), is_known in zip(library.papers, known, strict=True) if not is_known]
+    new = [text for text in dict.fromkeys(new) if text not in library._kept]
+    library._kept.update(zip(new, library.embedder.embed(new), strict=True))
+    def vector(paper: Paper, is_known: bool) -> np.ndarray:
+        if is_known and library.corpus: return library.corpus.vectors[library.corpus.row(paper.paper_id)]
+        return library._kept[paper.text]
+    rows = [vector(p, is_known) for (_, p), is_known in zip(library.papers, known, strict=True)]
+    return np.stack(rows) if rows else np.zeros((0, library.embedder.dim), dtype=np.float32)
+
+# %% ../../nbs/72_draft_library.ipynb #c037
+Fits = Callable[[str, Sequence[str]], Sequence[float]]  # a sentence and ids of papers -> their confidences
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bibliography:
+    "A bibliography: its entries, the corpus' records of them, and what they support."
+    entries: tuple[LibraryEntry, ...]  # in the order of the files
+    files: tuple[ReadFile, ...] = ()  # the files as they were when they were read
+    corpus: Corpus | None = None  # in which the entries were looked up; None: in none
+    _kept: dict[str, np.ndarray] = field(default_factory=dict, init=False)  # text -> vector
+
+    @classmethod
+    def read(cls,
+             files: Paths,  # .bib, .ris or .json
+             corpus: Corpus | None = None,  # to find the entries in; None: nowhere
+             ) -> "Bibliography":
+        "Read a bibliography. Raises `InputError`, also for a file that holds something else."
+        entries, read = _entries_of(paths_in(files), corpus)
+        for file in read: check_bibliography(file.path, file.text, [e for e in entries if e.path == file.path])
+        return cls(tuple(entries), read, corpus)
+
+    @classmethod
+    def of(cls,
+           manuscript: Manuscript,  # a draft that was read
+           corpus: Corpus | None = None,  # to find the entries in; None: nowhere
+           ) -> "Bibliography":
+        "The library of a draft: the bibliographies that it names, and its own list. Raises `InputError`."
+        entries, files = _entries_of(filter(Path.is_file, map(Path, manuscript.bibliographies)), corpus)
+        return cls((*entries, *_entries_inside(manuscript, corpus)), files, corpus)
+
+    @made_once
+    def by_key(self) -> dict[str, LibraryEntry]:
+        "The entries by their keys, also by those in `ids`; where a key is used twice, the first one."
+        other = {alias: e for e in reversed(self.entries) for alias in e.entry.listed("ids")}
+        return other | {e.key: e for e in reversed(self.entries) if e.key}
+
+    @made_once
+    def _by_lower_key(self) -> dict[str, LibraryEntry]:
+        return {key.casefold(): e for key, e in reversed(self.by_key.items())}
+
+    @made_once
+    def by_corpus_id(self) -> dict[str, LibraryEntry]:
+        "The entries that the corpus knows, by the ids of their papers there; of two, the first one."
+        return {e.corpus_id: e for e in reversed(self.entries) if e.corpus_id}
+
+    @property
+    def corpus_ids(self) -> tuple[str, ...]:
+        "The papers of the corpus that are in the library, each once, in the order of the entries."
+        return tuple(dict.fromkeys(e.corpus_id for e in self.entries if e.corpus_id))
+
+    @made_once
+    def papers(self) -> list[tuple[LibraryEntry, Paper]]:
+        "The entries that have a title, each paper once, with the records by which they take part."
+        return _each_once(self.entries)
+
+    @made_once
+    def embedder(self) -> Embedder:
+        "The model of the corpus, or the one that ships."
+        return self.corpus.embedder if self.corpus else Embedder()
+
+    @made_once
+    def vectors(self) -> np.ndarray:  # float32, shape (papers, dim), rows of length 1
+        "The embedding of every paper."
+        return _vectors(self)
+
+    @made_once
+    def _list(self) -> PaperList: return PaperList([p for _, p in self.papers], self.vectors)
+
+    def find(self,
+             key: str,  # a citation key; upper and lower case may differ
+             ) -> LibraryEntry | None:
+        "The entry with a key: spelt so, else in other case."
+        return self.by_key.get(key) or self._by_lower_key.get(key.casefold())
+
+    def support(self,
+                sentence: str,  # of the draft; [CITATION] may mark where a citation goes
+                k: int = 5,  # entries wanted
+                previous: str = "",  # the sentence before it
+                fits: Fits | None = None,  # confidences of papers of the corpus; None: the signals alone decide
+                ) -> "Supports":  # best first
+        "Which of the library's papers support a sentence, each with its quotation."
+        if not isinstance(sentence, str) or not sentence.strip():
+            raise InputError("There is no sentence to support.", "Give its words.")
+        if k < 1: raise InputError(f"The number of entries (k) has to be 1 or more, not {k}.", "Correct it.")
+        return _supports(self, sentence, k, previous, fits) if self.papers else Supports()
+
+    def joined(self,
+               other: "Bibliography",  # of other files
+               ) -> "Bibliography":
+        "Both libraries; an entry whose key both have is that of this one."
+        more = (e for e in other.entries if e.key not in self.by_key)
+        return Bibliography((*self.entries, *more), (*self.files, *other.files), self.corpus)
+
+    def without(self,
+                paths: Iterable[Path],  # of files
+                ) -> "Bibliography":
+        "The library without what some files hold; the same object where it has none of them."
+        out = {path.resolve() for path in paths}
+        if not any(file.path.resolve() in out for file in self.files): return self
+        return Bibliography(tuple(e for e in self.entries if e.path.resolve() not in out),
+                            tuple(file for file in self.files if file.path.resolve() not in out), self.corpus)
+
+    def refreshed(self) -> "Bibliography":
+        "The library as its files are now; the same object where they have not changed. Raises `InputError`."
+        if not any(file.changed for file in self.files): return self
+        ours = [file.path for file in self.files]
+        entries, files = _entries_of(filter(Path.is_file, ours), self.corpus)
+        again = Bibliography((*entries, *(e for e in self.entries if e.path not in ours)), files, self.corpus)
+        again._kept.update(self._kept)
+        return again
+
+    def report(self) -> LibraryReport:
+        "What became of every entry."
+        return LibraryReport(self.entries)
+
+    def __len__(self) -> int: return len(self.entries)
+    def __repr__(self) -> str: return f"Bibliography({self.report().heading})"
+    __str__ = __repr__
+    def _repr_html_(self) -> str: return self.report()._repr_html_()
+
 # %% ../../nbs/72_draft_library.ipynb #c028
 @dataclass(frozen=True)
 class Support:
@@ -197,87 +400,7 @@ class Supports(list[Support]):
             return f"<li><code>{key}</code> {title}<br><small>{said}</small></li>"
         return f"<ol>{''.join(map(item, self))}</ol>"
 
-# %% ../../nbs/72_draft_library.ipynb #c031
-def _text_paper(entry: LibraryEntry) -> Paper | None:
-    "The record by which an entry takes part: its own where it has an abstract, else that of the corpus."
-    return entry.paper if entry.paper and entry.paper.abstract else entry.record or entry.paper
-
-# %% ../../nbs/72_draft_library.ipynb #c031s
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]  # one or several
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _Entries:
-    "The entries of a library, by key, by paper and by text."
-    entries: tuple[LibraryEntry, ...]  # in the order of the files
-    files: tuple[ReadFile, ...] = ()  # the files as they were when they were read
-    corpus: Corpus | None = None  # in which the entries were looked up; None: in none
-    _kept: dict[str, np.ndarray] = field(default_factory=dict, init=False)  # text -> vector
-
-    def __len__(self) -> int: return len(self.entries)
-
-    @made_once
-    def by_key(self) -> dict[str, LibraryEntry]:
-        "The entries by their keys, also by those in `ids`; where a key is used twice, the first one."
-        other = {alias: e for e in reversed(self.entries) for alias in e.entry.listed("ids")}
-        return other | {e.key: e for e in reversed(self.entries) if e.key}
-
-    @made_once
-    def _by_lower_key(self) -> dict[str, LibraryEntry]:
-        return {key.casefold(): e for key, e in reversed(self.by_key.items())}
-
-    def find(self,
-             key: str,  # a citation key; upper and lower case may differ
-             ) -> LibraryEntry | None:
-        "The entry with a key: spelt so, else in other case."
-        return self.by_key.get(key) or self._by_lower_key.get(key.casefold())
-
-    @made_once
-    def by_corpus_id(self) -> dict[str, LibraryEntry]:
-        "The entries that the corpus knows, by the ids of their papers there; of two, the first one."
-        return {e.corpus_id: e for e in reversed(self.entries) if e.corpus_id}
-
-    @property
-    def corpus_ids(self) -> tuple[str, ...]:
-        "The papers of the corpus that are in the library, each once, in the order of the entries."
-        return tuple(dict.fromkeys(e.corpus_id for e in self.entries if e.corpus_id))
-
-    def report(self) -> LibraryReport:
-        "What became of every entry."
-        return LibraryReport(self.entries)
-
-# %% ../../nbs/72_draft_library.ipynb #c032
-class _Texts(_Entries):
-    "What is computed once from the texts of a library."
-    @made_once
-    def papers(self) -> list[tuple[LibraryEntry, Paper]]:
-        "The entries that have a title, each paper once, with the records by which they take part."
-        chosen: dict[str, tuple[LibraryEntry, Paper]] = {}
-        for e in self.entries:
-            if not (paper := _text_paper(e)): continue
-            chosen.setdefault(e.corpus_id or f"{title_key(e.title)} {paper.year}", (e, paper))
-        return list(chosen.values())
-
-    @made_once
-    def embedder(self) -> Embedder:
-        "The model of the corpus, or the one that ships."
-        return self.corpus.embedder if self.corpus else Embedder()
-
-    @made_once
-    def vectors(self) -> np.ndarray:  # float32, shape (papers, dim), rows of length 1
-        "The embedding of every paper."
-        known = [p is e.record for e, p in self.papers]
-        new = [p.text for (_, p), is_known in zip(self.papers, known, strict=True) if not is_known]
-        new = [text for text in dict.fromkeys(new) if text not in self._kept]
-        self._kept.update(zip(new, self.embedder.embed(new), strict=True))
-        def vector(paper: Paper, is_known: bool) -> np.ndarray:
-            if is_known and self.corpus: return self.corpus.vectors[self.corpus.row(paper.paper_id)]
-            return self._kept[paper.text]
-        rows = [vector(p, is_known) for (_, p), is_known in zip(self.papers, known, strict=True)]
-        return np.stack(rows) if rows else np.zeros((0, self.embedder.dim), dtype=np.float32)
-
 # %% ../../nbs/72_draft_library.ipynb #c034
-Fits = Callable[[str, Sequence[str]], Sequence[float]]  # a sentence and ids of papers -> their confidences
-
 def _reordered(scores: np.ndarray, rows: Sequence[int], confidences: Sequence[float]) -> np.ndarray:
     "Scores that entries exchange: the more confident ones among these rows get the higher ones."
     at, out = np.array(rows, dtype=int), scores.copy()
@@ -286,150 +409,25 @@ def _reordered(scores: np.ndarray, rows: Sequence[int], confidences: Sequence[fl
     return out
 
 # %% ../../nbs/72_draft_library.ipynb #c036
-class _Supporting(_Texts):
-    "Which entry supports a sentence."
-    @made_once
-    def _list(self) -> PaperList: return PaperList([p for _, p in self.papers], self.vectors)
+def _called(library: Bibliography, known: Mapping[int, str], text: str) -> np.ndarray:
+    "How much citing sentences of the corpus mean each paper by the phrases of a text."
+    out, corpus = np.zeros(len(library.papers)), library.corpus
+    if known and corpus and (contexts := corpus.context_index):
+        out[[*known]] = contexts.named_in(text, len(corpus))[0][[corpus.row(i) for i in known.values()]]
+    return out
 
-    @made_once
-    def _rows(self) -> tuple[list[int], list[int]]:
-        "The places of papers that the corpus has, and their rows there."
-        if not self.corpus: return [], []
-        known = {i: self.corpus.row(e.corpus_id) for i, (e, _) in enumerate(self.papers) if e.corpus_id}
-        return [*known], [*known.values()]
-
-    def _called(self, text: str) -> np.ndarray:
-        "How much citing sentences of the corpus mean each paper by the phrases of a text."
-        out, (places, rows) = np.zeros(len(self.papers)), self._rows
-        if places and self.corpus and (contexts := self.corpus.context_index):
-            out[places] = contexts.named_in(text, len(self.corpus))[0][rows]
-        return out
-
-# %% ../../nbs/72_draft_library.ipynb #c036f
-class _Answering(_Supporting):
-    "The entries that support a sentence, with their quotations."
-    def support(self,
-                sentence: str,  # of the draft; [CITATION] may mark where a citation goes
-                k: int = 5,  # entries wanted
-                previous: str = "",  # the sentence before it
-                fits: Fits | None = None,  # confidences of papers of the corpus; None: the signals alone decide
-                ) -> Supports:  # best first
-        "Which of the library's papers support a sentence, each with its quotation."
-        if not isinstance(sentence, str) or not sentence.strip():
-            raise InputError("There is no sentence to support.", "Give its words.")
-        if k < 1: raise InputError(f"The number of entries (k) has to be 1 or more, not {k}.", "Correct it.")
-        if not self.papers: return Supports()
-        parts = parts_of(marked_prose(f"{previous} {sentence}"))
-        signals = list_signals(self._list, parts, self.embedder.embed_queries, self._called)
-        scores = shipped_chooser().scores(signals, parts)
-        known = {i: e.corpus_id for i, (e, _) in enumerate(self.papers) if e.corpus_id}
-        if fits and known: scores = _reordered(scores, list(known), fits(sentence, list(known.values())))
-        best, shares = top_k(scores, k), shares_of(scores)
-        papers = [self.papers[i][1] for i in best]
-        quotes = snippets([clean(sentence)] * len(best), [p.abstract for p in papers], self.embedder,
-                          self._list.words.idf)
-        return Supports(Support(self.papers[i][0], float(scores[i]), float(shares[i]), text or paper.title,
-                                paper.text_kind if text else "title",
-                                dict(zip(SIGNALS, signals[i].tolist(), strict=True)))
-                        for i, paper, (_, text) in zip(best, papers, quotes, strict=True))
-
-# %% ../../nbs/72_draft_library.ipynb #c036c
-def _item(own: OwnEntry, name: str, line: int) -> Entry:
-    "An entry of a `thebibliography`; where its parts are not marked, all of it is its title."
-    blocks = [" ".join(b.split()).rstrip(".") for b in re.split(r"\\newblock\b", own.text)]
-    quoted = re.search(r"``(.{5,300}?)[.,]?(?:''|”)|“(.{5,300}?)[.,]?”", blocks[0], re.DOTALL)
-    authors, title = (blocks[0], blocks[1]) if len(blocks) > 1 else ("", blocks[0])
-    if quoted: authors, title = blocks[0][: quoted.start()], quoted[1] or quoted[2]
-    names = [n for n in re.split(r",\s+|\s+and\s+|;|&", authors) if len(re.sub(r"[^\w]|\\\w+", "", n)) > 2]
-    years = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", own.text)
-    text = f"@misc{{k, title={{{title}}}, author={{{' and '.join(names)}}}, year={{{years[-1] if years else ''}}}}}"
-    read = next(iter(bib_entries(name, text)), Entry(name, line, "", {}))
-    return replace(read, key=own.key, line=line, fields=read.fields or {"title": title}, fault="", note="")
-
-# %% ../../nbs/72_draft_library.ipynb #c036d
-_NAMES_A_PAPER = 3  # words of a title that is looked for inside another text
-
-def _within(text: str, corpus: Corpus) -> Paper | None:
-    "The paper of a corpus whose title, and the name of one of its authors, stand in a text."
-    plain = f" {title_key(text)} "
-    rows = top_k(corpus.titles.coverage(text), 20)
-    found = [p for p in corpus.papers([corpus.ids[row] for row in rows]) if f" {title_key(p.title)} " in plain]
-    named = [p for p in found if any(f" {name} " in plain for name in surnames(p.authors))]
-    return max((p for p in named if len(title_key(p.title).split()) >= _NAMES_A_PAPER), default=None,
-               key=lambda p: len(p.title))
-
-# %% ../../nbs/72_draft_library.ipynb #c036ds
-def _embedded(part: Embedded) -> list[Entry]:
-    "The entries of a bibliography that stands inside a draft, or in the settings of its project."
-    read = yaml_entries if part.is_yaml else bib_entries
-    return [replace(e, line=e.line + part.line - 1) for e in read(part.path.name, part.text)]
-
-def _own_entry(own: OwnEntry, manuscript: Manuscript, corpus: Corpus | None) -> LibraryEntry:
-    "An entry of a draft's own list."
-    path = manuscript.files[own.span.file].path or Path("text")
-    found = _entry(_item(own, path.name, manuscript.line_column(own.span)[0]), path, corpus)
-    if found.record or corpus is None or not (record := _within(own.text, corpus)): return found
-    return replace(found, record=record, how=BY_TITLE)
-
-# %% ../../nbs/72_draft_library.ipynb #c037
-class Bibliography(_Answering):
-    "A bibliography: its entries, the corpus' records of them, and what they support."
-    @classmethod
-    def read(cls,
-             files: Paths,  # .bib, .ris or .json
-             corpus: Corpus | None = None,  # to find the entries in; None: nowhere
-             ) -> "Bibliography":
-        "Read a bibliography. Raises `InputError`, also for a file that holds something else."
-        read = cls._of_files([Path(f) for f in ([files] if isinstance(files, str | os.PathLike) else files)], corpus)
-        for file in read.files:
-            check_bibliography(file.path, file.text, [e for e in read.entries if e.path == file.path])
-        return read
-
-    @classmethod
-    def _of_files(cls, paths: Iterable[Path], corpus: Corpus | None,
-                  others: Iterable[LibraryEntry] = ()) -> "Bibliography":
-        strings: dict[str, str] = {}
-        read = [_read(path, strings) for path in dict.fromkeys(paths)]
-        where = [file.path for file, found in read for _ in found]
-        whole = inherited([e for _, found in read for e in found])
-        entries = [_entry(e, path, corpus) for e, path in zip(whole, where, strict=True)]
-        return cls((*entries, *others), tuple(file for file, _ in read), corpus)
-
-    @classmethod
-    def of(cls,
-           manuscript: Manuscript,  # a draft that was read
-           corpus: Corpus | None = None,  # to find the entries in; None: nowhere
-           ) -> "Bibliography":
-        "The library of a draft: the bibliographies that it names, and its own list. Raises `InputError`."
-        own = [_own_entry(e, manuscript, corpus) for e in manuscript.own_entries]
-        own += [_entry(e, part.path, corpus) for part in manuscript.embedded for e in inherited(_embedded(part))]
-        return cls._of_files(filter(Path.is_file, map(Path, manuscript.bibliographies)), corpus, own)
-
-    def joined(self,
-               other: "Bibliography",  # of other files
-               ) -> "Bibliography":
-        "Both libraries; an entry whose key both have is that of this one."
-        more = (e for e in other.entries if e.key not in self.by_key)
-        return Bibliography((*self.entries, *more), (*self.files, *other.files), self.corpus)
-
-    def without(self,
-                paths: Iterable[Path],  # of files
-                ) -> "Bibliography":
-        "The library without what some files hold; the same object where it has none of them."
-        out = {path.resolve() for path in paths}
-        if not any(file.path.resolve() in out for file in self.files): return self
-        return Bibliography(tuple(e for e in self.entries if e.path.resolve() not in out),
-                            tuple(file for file in self.files if file.path.resolve() not in out), self.corpus)
-
-    def refreshed(self) -> "Bibliography":
-        "The library as its files are now; the same object where they have not changed. Raises `InputError`."
-        if not any(file.changed for file in self.files): return self
-        ours = {file.path for file in self.files}
-        others = [e for e in self.entries if e.path not in ours]
-        found = self._of_files([f.path for f in self.files if f.path.is_file()], self.corpus, others)
-        found._kept.update(self._kept)
-        return found
-
-    def __repr__(self) -> str: return f"Bibliography({self.report().heading})"
-    __str__ = __repr__
-    def _repr_html_(self) -> str: return self.report()._repr_html_()
+def _supports(library: Bibliography, sentence: str, k: int, previous: str, fits: Fits | None) -> Supports:
+    "The papers of a library that support a sentence, best first."
+    parts = parts_of(marked_prose(f"{previous} {sentence}"))
+    known = {i: e.corpus_id for i, (e, _) in enumerate(library.papers) if e.corpus_id}  # the places that it has
+    signals = list_signals(library._list, parts, library.embedder.embed_queries, partial(_called, library, known))
+    scores = shipped_chooser().scores(signals, parts)
+    if fits and known: scores = _reordered(scores, list(known), fits(sentence, list(known.values())))
+    best, shares = top_k(scores, k), shares_of(scores)
+    papers = [library.papers[i][1] for i in best]
+    quotes = snippets([clean(sentence)] * len(best), [p.abstract for p in papers], library.embedder,
+                      library._list.words.idf)
+    return Supports(Support(library.papers[i][0], float(scores[i]), float(shares[i]), text or paper.title,
+                            paper.text_kind if text else "title",
+                            dict(zip(SIGNALS, signals[i].tolist(), strict=True)))
+                    for i, paper, (_, text) in zip(best, papers, quotes, strict=True))
