@@ -54,8 +54,8 @@ def verbatim(text: str,
 
 # %% ../../nbs/64_answers.ipynb #c003
 @dataclass(frozen=True)
-class _Told:
-    "The text of an answer, and the passages that it rests on."
+class Answer:
+    "An answer with its sources. It draws itself in Jupyter and in a terminal."
     question: str
     text: str  # Markdown
     passages: tuple[Passage, ...] = ()  # numbered from 1, in this order
@@ -78,9 +78,6 @@ class _Told:
         "The cited passages, by their citations, in ascending order."
         return {self.label(n): self.passages[n - 1] for n in sorted(self.citations)}
 
-# %% ../../nbs/64_answers.ipynb #c004
-class Answer(_Told):
-    "An answer with its sources. It draws itself in Jupyter and in a terminal."
     @property
     def about(self) -> str:
         "How the answer was made, and its confidence."

@@ -80,13 +80,12 @@ def _is_name(word: str, first: bool) -> bool:
     return not (first and (ordinary or _ORDINARY.fullmatch(low)))
 
 # %% ../../nbs/63a_checks.ipynb #g002
-class _Given:
-    "The words of the question and the passages, read once."
+class Judge:
+    "Finds names and claims in a sentence that no passage has."
     def __init__(self, question: str, passages: Sequence[Passage]):
-        def told(p: Passage) -> str:
-            known = [p.title, *p.authors, writers_of(p), str(p.year or ""), p.section, pages_of(p), p.text]
-            return " ".join(known)
-        self.question, self.texts = question, [told(p) for p in passages]
+        self.question, self.texts = question, [
+            " ".join([p.title, *p.authors, writers_of(p), str(p.year or ""), p.section, pages_of(p), p.text])
+            for p in passages]
         self.all = tuple(range(1, len(passages) + 1))
         self._read = dict[tuple[int, ...], tuple[set[str], set[str], str]]()
 
@@ -105,9 +104,6 @@ class _Given:
         words = [w for w in map(str.lower, _CONTENT.findall(sentence)) if w not in STOPWORDS]
         return sum(_known(w, terms) for w in words) / len(words) if words else 0.0
 
-# %% ../../nbs/63a_checks.ipynb #g003
-class Judge(_Given):
-    "Finds names and claims in a sentence that no passage has."
     def strange(self, sentence: str, numbers: Sequence[int]) -> list[str]:
         "Names, quantities and accusations that are not in these passages."
         terms, known, initials = self.of(numbers)

@@ -269,8 +269,8 @@ def _lines(result: SearchResult, width: int) -> str:
 # %% ../../nbs/62_search.ipynb #s027
 NO_RESULTS = "No paper of this corpus fits. Drop a limit, or say more about the topic."
 
-class _Found:
-    "The results of a search, and what was searched for."
+class SearchResults(Citable, Sequence[SearchResult]):
+    "The results of a search, best first."
     def __init__(self,
                  results: Sequence[SearchResult],
                  parsed: ParsedQuery,  # the query
@@ -311,9 +311,6 @@ class _Found:
         listed = f'<div role="list" aria-label="Results">{cards}</div>' if cards else nothing
         return f'<div class="citerec">{STYLE}{_box("notice", "#1976d2", said)}{listed}</div>'
 
-# %% ../../nbs/62_search.ipynb #s028
-class SearchResults(_Found, Citable, Sequence[SearchResult]):
-    "The results of a search, best first."
     @property
     def source_paper(self) -> Paper | None:
         "The paper that was searched with; None for a search with words."
