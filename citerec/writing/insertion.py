@@ -362,7 +362,6 @@ def _list_edit(manuscript: Manuscript, papers: Sequence[tuple[str, Paper]]) -> t
 # %% ../../nbs/78_insertion.ipynb #c031
 Cited = Sequence[tuple[Place, Sequence[Paper]]]
 
-# %% ../../nbs/78_insertion.ipynb #c031_b
 def _keys(manuscript: Manuscript, known: _Known, cited: Cited) -> tuple[dict[str, str], dict[str, tuple[str, Paper]]]:
     "The key of each paper by its id, and the new entries by their key."
     keys: dict[str, str] = {}
@@ -391,6 +390,8 @@ def _edits(manuscript: Manuscript, cited: Cited, keys: dict[str, str], style: St
     return out
 
 # %% ../../nbs/78_insertion.ipynb #c032
+_FAR = 300  # characters from the name of a command to its keys
+
 def _confirm(manuscript: Manuscript, replaced: Sequence[Replaced]) -> None:
     "Read the new text of each file again. Raises `InputError` if a new citation would not be read as one."
     for number in {n for n, *_ in replaced}:
@@ -407,9 +408,6 @@ def _confirm(manuscript: Manuscript, replaced: Sequence[Replaced]) -> None:
             line, column = file.line_column(edit.start)
             raise InputError(f"A citation at {file.name}:{line}:{column} would not be read as one.",
                              "Write [CITATION] where it belongs, and cite there.")
-
-# %% ../../nbs/78_insertion.ipynb #c032_b
-_FAR = 300  # characters from the name of a command to its keys
 
 # %% ../../nbs/78_insertion.ipynb #c032_b_b
 def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:

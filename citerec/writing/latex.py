@@ -15,12 +15,12 @@ from itertools import islice
 from pathlib import Path
 
 from ..errors import InputError
+from ..files import shipped_words
 from ..sources.formats import _split
 from ..text import _ACCENT, _HALF, _NO_KEY, _WANTS, _accented, _symbols
 from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Embedded, Found, Inclusion, OwnEntry, Span,
-                                   TextFile,
-                                   begin, end_paragraph, finish, heading, included, located, open_text, readable,
-                                   unmarked)
+                                   TextFile, begin, end_paragraph, finish, heading, included, located, open_text,
+                                   readable, unmarked)
 
 # %% ../../nbs/69_latex.ipynb #l011
 _RAW = "verbatim Verbatim BVerbatim LVerbatim lstlisting minted comment filecontents alltt listing Highlighting".split()
@@ -142,6 +142,7 @@ class _Branches:
         if self.dead < 0 and state: self.dead, self.level = a, len(self.open)
         return None
 
+# %% ../../nbs/69_latex.ipynb #l012m
 def masked(text: str,  # of a file of LaTeX
            raw: set[str] | None = None,  # verbatim environments of the draft's own; those that the text defines join
            flags: dict[str, bool | None] | None = None,  # conditionals of the draft's own; those of the text join
@@ -369,21 +370,11 @@ def _replaced(view: View, macro: Macro, begun: int, at: int, args: list[tuple[in
     return View("".join(texts), view.file, starts, ends)
 
 # %% ../../nbs/69_latex.ipynb #l041
+_WORDS = {title: frozenset(names) for title, names in shipped_words("latex").items()}
 _CITES = re.compile(r"[A-Za-z]{0,16}[cC]ite[A-Za-z]{0,16}")
-CITES = frozenset("""cite citep citet Citet Citep citealp citealt Citealp Citealt citeauthor Citeauthor citeyear
-citeyearpar citetitle citeurl citedate citenum citefullauthor autocite Autocite parencite Parencite textcite Textcite
-footcite footcitetext smartcite Smartcite supercite fullcite footfullcite newcite shortcite onlinecite inlinecite
-citetalias citepalias cites Cites autocites Autocites parencites Parencites textcites Textcites footcites smartcites
-Smartcites supercites volcite pvolcite fvolcite tvolcite avolcite notecite pnotecite fnotecite bibentry citeposs
-posscite textcquote blockcquote foreigntextcquote foreignblockcquote hyphentextcquote hyphenblockcquote
-hybridblockcquote citefield citelist citen citeonline citeA citeNP shortciteA citeauthoryear""".split())
-TEXTUAL = frozenset("""citealp citealt Citealp Citealt citet Citet citeauthor Citeauthor textcite Textcite
-textcites Textcites newcite citeposs posscite
-citefullauthor citetalias citeA shortciteA citeonline inlinecite tvolcite""".split())
-_NO_CITES = frozenset("""nocite citestyle setcitestyle citereset citetext citename citecolor citetracker citation
-DeclareCiteCommand DeclareMultiCiteCommand DeclareCiteDelim defcitealias citedash citepunct citeleft citeright citemid
-bibcite ifciteseen ifciteibid ifciteindex citesetup mkbibcite newcites DeclareAutoCiteCommand excite
-AtEveryCite AtNextCite AtEveryCitekey AtNextCitekey AtEveryMultiCite DeclareCitePunctuationPosition""".split())
+CITES = _WORDS["citing"]
+TEXTUAL = _WORDS["citing in the sentence"]
+_NO_CITES = _WORDS["not citing"]
 _NEEDED = re.compile(r"need|todo|missing", re.I)
 _KEYS = re.compile(r"\{((?:[^{}\\]++|\\[_&#%~])*+)\}")
 _ROUND = re.compile(r"\([^()\n]{0,200}\)")
@@ -423,6 +414,8 @@ def _key_list(text: str, a: int, b: int) -> Iterator[tuple[str, int, int]]:
         yield re.sub(r"[\s\x00]+", " ", key), at, at + len(key)
 
 # %% ../../nbs/69_latex.ipynb #l041s1s
+_STARRED = re.compile(r"\*\{(?:[^{}\n]|\{[^{}\n]{0,100}\}){0,200}+\}")  # of amsrefs: the place in the work
+
 def given_keys(text: str, name: str, at: int) -> Cited | None:
     "The keys that follow a citing command; None if there are none."
     several, keys, empty, end = name.endswith("cites"), list[tuple[str, int, int]](), False, -1
@@ -448,62 +441,28 @@ def given_keys(text: str, name: str, at: int) -> Cited | None:
     if end >= 0 and (place := _STARRED.match(text, end)): end = place.end()
     return Cited(tuple(keys), empty, end, tuple(options)) if end >= 0 else None
 
-_STARRED = re.compile(r"\*\{(?:[^{}\n]|\{[^{}\n]{0,100}\}){0,200}+\}")  # of amsrefs: the place in the work
-
 # %% ../../nbs/69_latex.ipynb #l051
-_REFS = frozenset("""ref eqref autoref pageref nameref cref Cref vref Vref labelcref cpageref Cpageref fullref subref
-crefrange Crefrange secref figref tabref thref Autoref""".split())
+_REFS = _WORDS["reference"]
 _LEVELS = {"part": 0, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5,
            "subparagraph": 6}
 _NOTES = frozenset("footnote footnotetext endnote sidenote marginnote marginpar tablefootnote blfootnote".split())
 _TODOS = frozenset("todo TODO Todo todoin fixme FIXME tbd TBD".split())
-_GONE = frozenset("""label vspace hspace vskip hskip includegraphics usepackage documentclass bibliographystyle
-printbibliography setlength addtolength setcounter addtocounter footnotemark affiliation affil institute institution
-email date orcid address caption captionof subcaption pagestyle thispagestyle geometry hypersetup graphicspath color
-definecolor fontsize hline cline toprule midrule bottomrule cmidrule multicolumn multirow phantom hphantom vphantom
-rule index glossary ccsdesc keywords PassOptionsToPackage RequirePackage theoremstyle numberwithin captionsetup
-linenumbers title author thanks titlerunning authorrunning newtheorem DeclareMathOperator newenvironment
-renewenvironment newlength newcounter newif usetikzlibrary pgfplotsset tikzset lstset acrodef newacronym
-newglossaryentry icmltitle icmlauthor icmladdress icmlkeywords icmlsetsymbol icmlaffiliation icmlcorrespondingauthor
-DeclareUnicodeCharacter sisetup lstnewenvironment newminted newmint newmintinline newmintedfile
-DefineVerbatimEnvironment CustomVerbatimEnvironment RecustomVerbatimEnvironment newtcblisting NewTCBListing
-DeclareTCBListing hyphenation markboth markright tikz citestyle setcitestyle defcitealias newcites subfloat
-bibitem""".split())
+_GONE = _WORDS["left out"]
 _TITLES = frozenset("title author thanks caption captionof subcaption subfloat multicolumn keywords".split())
-_MATH = frozenset("""equation align alignat gather multline eqnarray displaymath math flalign dmath subequations
-alignedat IEEEeqnarray empheq dgroup darray aligned gathered split""".split())
-_ASIDE = frozenset("""figure table wrapfigure wraptable sidewaystable sidewaysfigure longtable tabular tabularx tabulary
-array tikzpicture pgfpicture picture algorithm algorithm2e algorithmic algorithmicx CCSXML keywords forest prooftree
-SCfigure floatrow marginfigure margintable subfigure subtable adjustbox acknowledgements acknowledgments acks
-acknowledgement symbols nomenclature titlepage dedication supertabular tabbing teaserfigure tblr longtblr
-threeparttable groupplot axis scope IEEEkeywords savequote romanpages mclistof tcolorbox""".split())
+_MATH = _WORDS["mathematics"]
+_ASIDE = _WORDS["not prose"]
 _BESIDE = frozenset("CJK small footnotesize tiny scriptsize normalsize large inparaenum inparadesc".split())
 _BEGIN_ARGUMENTS = {"minipage": 1, "multicols": 1, "restatable": 2, "spacing": 1, "CJK": 2, "adjustwidth": 2,
                     "changemargin": 2, "list": 2, "wrapfigure": 2, "wraptable": 2}
 
-# %% ../../nbs/69_latex.ipynb #l052
-_SILENT = frozenset("""xspace protect relax bf it em tt sc rm sf sl centering raggedright raggedleft bfseries itshape
-ttfamily scshape mdseries normalfont noindent clearpage newpage smallskip medskip bigskip quad qquad hfill vfill newline
-linebreak pagebreak small footnotesize scriptsize tiny normalsize large Large LARGE huge Huge maketitle tableofcontents
-appendix left right limits displaystyle textwidth columnwidth linewidth upshape rmfamily sffamily slshape
-cleardoublepage
-null nobreak allowbreak hskip vskip indent leavevmode flushleft par fi else and makeatletter makeatother frontmatter
-mainmatter backmatter listoffigures listoftables singlespacing doublespacing onehalfspacing justify justifying
-ignorespaces
-begingroup endgroup bgroup egroup unskip strut vfil hfil break nopagebreak nolinebreak samepage sloppy fussy balance
-twocolumn onecolumn printindex makeindex faketableofcontents parttoc doparttoc qed qedhere item""".split())
-_TOKEN = re.compile(r"\\([A-Za-z@]+)\*?|\\([\s\S])|[{}]+|[~&]+|\$|-{2,3}|``|''|\n[ \t\x00]*+\n[\s\x00]*+")
-_PLAIN = {"--": "–", "---": "—", "``": '"', "''": '"'}
-_LETTERS = {"%": "%", "&": "&", "#": "#", "_": "_", "{": "{", "}": "}", "$": DOLLAR} | dict.fromkeys(",;: \t\n!>/", " ")
-_LINE_END = re.compile(r"\*?[ ]?(?:\[\s*-?[\d.]{1,9}\s*[a-z]{2,3}\s*\])?")
-_EMPTY = re.compile(r"\n[ \t\x00]*+\n")
-_LONGEST_MATH = 5_000  # characters between \( and \)
-_DOLLAR = re.compile(r"\\[\s\S]|\$|\n[ \t\x00]*+\n")
+_SILENT = _WORDS["without a word"]
 _DEPTH, _EXPANSIONS, _EXPANDED = 20, 3_000, 300_000  # of one call: nested macros, all macros, characters
 _ALL = 200_000  # macros of a draft that are replaced
 _DEEPEST = 100  # parts within parts
 
 # %% ../../nbs/69_latex.ipynb #l053
+_TOKEN = re.compile(r"\\([A-Za-z@]+)\*?|\\([\s\S])|[{}]+|[~&]+|\$|-{2,3}|``|''|\n[ \t\x00]*+\n[\s\x00]*+")
+
 class LatexReader:
     "Reads LaTeX and the files it includes."
     def __init__(self,
@@ -544,6 +503,233 @@ class LatexReader:
         "Do something once reading has passed a place."
         if view.pending: at = min(at, view.pending[-1][0])
         view.pending.append((at, action))
+
+# %% ../../nbs/69_latex.ipynb #l055s2s
+def _told(r: LatexReader, view: View, a: int, words: str) -> None:
+    "Note what could not be read, with its place, once for the whole draft."
+    if words.split(" ", 1)[1] in r.told: return
+    r.told.add(words.split(" ", 1)[1])
+    r.found.note(words, "unread", view.span(a, a + 1))
+
+# %% ../../nbs/69_latex.ipynb #l054
+def _run(r: LatexReader, view: View, a: int, b: int) -> None:
+    "Read words without commands; characters that are adjacent in the draft stay in one piece."
+    starts, ends = view.starts, view.ends
+    if starts is None or ends is None: return r.found.add(view.text[a:b], view.span(a, b))
+    def apart(i: int) -> bool:
+        goes_on = starts[i] == starts[i - 1] + 1 and ends[i] == ends[i - 1] + 1
+        return not goes_on and 1 in (ends[i] - starts[i], ends[i - 1] - starts[i - 1])
+    at = a
+    for i in range(a + 1, b + 1):
+        if i < b and not apart(i): continue
+        r.found.add(view.text[at:i], Span(view.file, starts[at], ends[i - 1]))
+        at = i
+
+# %% ../../nbs/69_latex.ipynb #l054s_b
+_WORTH = re.compile(r"[cC]it|\[\s*\?|CIT|TODO|REF|\\(?:input|include)")
+
+def _aside(r: LatexReader, view: View, a: int, b: int) -> None:
+    "Read a part that is not prose, to find the citations in it."
+    if a >= b or not _WORTH.search(view.text, a, b): return
+    begin(r.found, "aside")
+    r.scan(view, a, b)
+    finish(r.found)
+
+# %% ../../nbs/69_latex.ipynb #l054s1
+_NO_SIGN = re.compile(r"(?:\\(?:label|tag)\{[^{}]*\}"
+                      r"|\\(?:nonumber|notag|qed|qedhere|end\{[^{}]*\}|[,;!> \\\]]|quad|qquad)"
+                      r"|[\s\x00}$])+\Z")
+
+def _displayed(r: LatexReader, view: View, a: int, begun: int, end: int, b: int) -> None:
+    "Display mathematics; the full stop in it ends a sentence."
+    r.found.add(EQUATION, view.span(a, end))
+    last = view.text[max(begun, end - 200) : end]
+    if _NO_SIGN.sub("", last)[-1:] == ".": r.found.add(".", view.span(end, b))
+    r.found.add(" ", view.span(b, b) if view.starts is None else view.span(b - 1, b))
+    _aside(r, view, begun, end)
+
+# %% ../../nbs/69_latex.ipynb #l054s2
+_EMPTY = re.compile(r"\n[ \t\x00]*+\n")
+_LONGEST_MATH = 5_000  # characters between \( and \)
+_DOLLAR = re.compile(r"\\[\s\S]|\$|\n[ \t\x00]*+\n")
+
+def _math(r: LatexReader, view: View, a: int, b: int) -> int:
+    "Read mathematics that begins here."
+    text, sign = view.text, view.text[a : a + 2]
+    if sign in (r"\[", "$$"):
+        end = view.find(r"\]" if sign == r"\[" else "$$", a + 2)
+        if end < 0 or end >= b: return a + 2 if sign == r"\[" else a + 1
+        _displayed(r, view, a, a + 2, end, end + 2)
+        return end + 2
+    inside, end = a + (2 if sign == r"\(" else 1), -1
+    if sign == r"\(":
+        end = view.find(r"\)", inside)
+        if end >= b or end - inside > _LONGEST_MATH or _EMPTY.search(text, inside, max(inside, end)): end = -1
+    else:
+        for m in _DOLLAR.finditer(text, inside, b):
+            if m[0] == "$": end = m.start()
+            if m[0][0] != "\\": break
+    if end < 0: return inside
+    after = end + (2 if sign == r"\(" else 1)
+    inner = text[inside:end]
+    if _CITES.search(inner): r.scan(view, inside, end)
+    else: r.found.add(f"${inner}$", view.span(a, after))
+    return after
+
+# %% ../../nbs/69_latex.ipynb #l054s
+_PLAIN = {"--": "–", "---": "—", "``": '"', "''": '"'}
+_LETTERS = {"%": "%", "&": "&", "#": "#", "_": "_", "{": "{", "}": "}", "$": DOLLAR} | dict.fromkeys(",;: \t\n!>/", " ")
+_LINE_END = re.compile(r"\*?[ ]?(?:\[\s*-?[\d.]{1,9}\s*[a-z]{2,3}\s*\])?")
+
+def _token(r: LatexReader, view: View, m: re.Match[str], b: int) -> int:
+    "Read one token, and return the place where reading goes on."
+    text, (a, at), found = view.text, m.span(), r.found
+    if m[0][0] == "\n":
+        if found.kind != "heading": end_paragraph(found)
+        return at
+    if m[0] == "$": return _math(r, view, a, b)
+    if accent := _ACCENT.match(text, a, b):
+        found.add(_accented(accent), view.span(*accent.span()))
+        return accent.end()
+    if m[1]: return _command(r, view, m[1], a, at, b)
+    if m[2] in ("[", "("): return _math(r, view, a, b)
+    if m[2] == "\\": new, at = " ", _LINE_END.match(text, at, b).end()  # type: ignore[union-attr]
+    elif m[2]: new = _LETTERS.get(m[2], "")
+    else: new = _PLAIN.get(m[0], "") if m[0][0] not in "~&" else " " * len(m[0])
+    if new: found.add(new, view.span(a, at))
+    return at
+
+# %% ../../nbs/69_latex.ipynb #l060
+def _argument(view: View, at: int) -> tuple[int, int] | None:
+    "The place of the next argument in braces, after any options."
+    here = _after_space(view.text, at)
+    while (option := view.option(here)) >= 0: here = _after_space(view.text, option)
+    return (here + 1, view.closes[here]) if here in view.closes else None
+
+# %% ../../nbs/69_latex.ipynb #l055s1
+_COUNTS = re.compile(r"[cC]it|\\(?:input|include|import|subfile|bibliography|addbib|begin|end|todo)(?![A-Za-z])")
+_CALLED = re.compile(r"\\([A-Za-z@]+)")
+
+def _counts(r: LatexReader, name: str) -> bool:
+    "Whether a macro leads to a citation or a file, directly or through other macros."
+    known, left, seen = r.citing, [name], {name}
+    if name in known: return known[name]
+    while left:
+        macro = r.macros.get(left.pop())
+        if macro is None: continue
+        if _COUNTS.search(macro.body):
+            known[name] = True
+            return True
+        new = set(_CALLED.findall(macro.body)) - seen
+        seen |= new
+        left += new
+    known[name] = False
+    return False
+
+# %% ../../nbs/69_latex.ipynb #l055s2
+def _citation(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
+    "Read a citation."
+    cited = given_keys(view.text, name, at)
+    if not cited:
+        if name == "citelist" and at in view.closes: return at  # of amsrefs: a list of citing commands
+        if _NEEDED.search(name): r.found.slot(view.span(a, at))
+        elif view.text.startswith("{", at): _told(r, view, a, f"\\{name}{{ is not closed; it was left out.")
+        return at
+    known = [k for k in cited.keys if not is_no_key(k[0])]
+    if all(_PARAMETER.fullmatch(k[0]) for k in known) and known: return cited.end  # of a macro that is not known
+    span = view.span(a, cited.end) if r.call is None else r.call[1]
+    for key, start, end in cited.keys:
+        if known and is_no_key(key): r.found.slot(view.span(start, end))
+    last = r.found.citations[-1] if r.found.citations else None
+    if not known: r.found.slot(span)
+    elif r.call and last and last.span == span:  # the macro cites several times
+        held = set(last.keys)
+        new = [k for k in known if k[0] not in held]
+        r.found.citations[-1] = Citation(span, last.command, (*last.keys, *(k[0] for k in new)),
+                                            (*last.key_spans, *(view.span(*k[1:]) for k in new)), last.textual)
+    else:
+        r.found.cite(Citation(span, r.call[0] if r.call else name, tuple(k[0] for k in known),
+                                 tuple(view.span(*k[1:]) for k in known), name in TEXTUAL))
+    for begun, end in cited.options: _aside(r, view, begun, end)
+    return cited.end
+
+# %% ../../nbs/69_latex.ipynb #l055
+_COMMENTS = re.compile(r"todo|fixme|comment$|^tbd$", re.I)  # what authors write to each other
+_CITES_ONLY = frozenset(("endcomment", "listoftodos"))
+_Command = Callable[[LatexReader, View, str, int, int], int]
+_SPECIAL: dict[str, _Command] = {}  # name of a command -> what reads it; the cells below add theirs
+
+def _command(r: LatexReader, view: View, name: str, a: int, at: int, b: int) -> int:
+    "Read a command, and return the place where reading goes on."
+    found, text = r.found, view.text
+    called, name = name, r.names.get(name, name) if name not in CITES else name
+    if a in view.verbs:
+        begun, end, at = view.verbs[a]
+        found.add(unmarked(found.files[view.file].text[begun:end]), Span(view.file, begun, end))
+        return at
+    if name in CITES: return _citation(r, view, name, a, at)
+    if name.startswith("nocite"): return _nocite(r, view, name, a, at)
+    if (defines := _DEFINES.match(text, a)): return _definition(text, defines, view.closes)[2]
+    if name in ("begin", "end"): return _environment(r, view, name, a, b)
+    if name in _LEVELS: return _title(r, view, name, at)
+    if _COMMENTS.search(name) and name not in _CITES_ONLY: return _todo(r, view, name, a, at)
+    if called == name and name in r.macros and name not in _REFS and name not in _NOTES:
+        if found.kind == "aside" and not _counts(r, name): return at
+        return _expand(r, view, name, a, at)
+    if _CITES.fullmatch(name) and name not in _NO_CITES: return _citation(r, view, name, a, at)
+    if _NEEDED.search(name) and "cit" in name.lower():
+        end = view.closes.get(at, at - 1) + 1
+        found.slot(view.span(a, end))
+        return end
+    special = _SPECIAL.get(name)
+    if special: return special(r, view, name, a, at)
+    if name in _GONE: return _gone(r, view, name, at)
+    if name in _HALF: return _half(r, view, name, at)
+    written = _symbols().get(name)
+    if written is not None:
+        end = at + (written.isalpha() and len(written) <= 2 and text[at : at + 1] == " ")
+        found.add(written, view.span(a, end))
+        return end
+    return _unknown(r, view, name, a, at)
+
+# %% ../../nbs/69_latex.ipynb #l057s1
+def _gone(r: LatexReader, view: View, name: str, at: int) -> int:
+    "Leave out a command with its arguments."
+    while True:
+        here = _after_space(view.text, at)
+        if (option := view.option(here)) >= 0:
+            if not view.text.startswith("{", option) and name not in _TITLES and here > at: return at
+            _aside(r, view, here + 1, option)
+            at = option
+        elif here in view.closes and (here == at or name in _TITLES):
+            _aside(r, view, here + 1, view.closes[here])
+            at = view.closes[here] + 1
+        else: return at
+
+# %% ../../nbs/69_latex.ipynb #l057s1s
+def _half(r: LatexReader, view: View, name: str, at: int) -> int:
+    "Leave out those arguments of a command that are not prose."
+    for _ in range(_HALF[name]):
+        here = _after_space(view.text, at)
+        while (option := view.option(here)) >= 0: here = option
+        if here not in view.closes: return at
+        at = view.closes[here] + 1
+    return at
+
+# %% ../../nbs/69_latex.ipynb #l057s2
+def _unknown(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
+    "Read a macro of unknown meaning: without arguments it may be a name."
+    text = view.text
+    empty = text.startswith("{}", at)
+    after = text[at : at + 1] in (" ", ",", ".", ";", ":", "'", ")", "-", "~", "\n")
+    before = text[a - 1 : a] if a else ""
+    named = name not in _SILENT and len(name) > 2 and (empty or (after and before in (" ", "~", "(", "/", "-")))
+    if named: r.found.add(name, view.span(a, at))
+    if empty: return at + 2
+    option = view.option(at)
+    if option < 0 or not text.startswith("{", option): return at
+    if _CITES.search(text, at, option) and "\\" in text[at:option]: r.scan(view, at + 1, option - 1)
+    return option
 
 # %% ../../nbs/69_latex.ipynb #l053b
 def _learn(r: LatexReader, text: str, closes: dict[int, int]) -> None:
@@ -594,176 +780,6 @@ def _mask_again(r: LatexReader, view: View,
     "Mask a file again after another one that it includes, if it uses verbatim environments that are defined there."
     if view.starts is not None or not any(f"\\begin{{{name}" in view.text for name in r.raw - known): return
     view.show(masked(r.found.files[view.file].text, r.raw, dict(r.flags)))
-
-# %% ../../nbs/69_latex.ipynb #l054
-def _run(r: LatexReader, view: View, a: int, b: int) -> None:
-    "Read words without commands; characters that are adjacent in the draft stay in one piece."
-    starts, ends = view.starts, view.ends
-    if starts is None or ends is None: return r.found.add(view.text[a:b], view.span(a, b))
-    def apart(i: int) -> bool:
-        goes_on = starts[i] == starts[i - 1] + 1 and ends[i] == ends[i - 1] + 1
-        return not goes_on and 1 in (ends[i] - starts[i], ends[i - 1] - starts[i - 1])
-    at = a
-    for i in range(a + 1, b + 1):
-        if i < b and not apart(i): continue
-        r.found.add(view.text[at:i], Span(view.file, starts[at], ends[i - 1]))
-        at = i
-
-# %% ../../nbs/69_latex.ipynb #l054s
-def _token(r: LatexReader, view: View, m: re.Match[str], b: int) -> int:
-    "Read one token, and return the place where reading goes on."
-    text, (a, at), found = view.text, m.span(), r.found
-    if m[0][0] == "\n":
-        if found.kind != "heading": end_paragraph(found)
-        return at
-    if m[0] == "$": return _math(r, view, a, b)
-    if accent := _ACCENT.match(text, a, b):
-        found.add(_accented(accent), view.span(*accent.span()))
-        return accent.end()
-    if m[1]: return _command(r, view, m[1], a, at, b)
-    if m[2] in ("[", "("): return _math(r, view, a, b)
-    if m[2] == "\\": new, at = " ", _LINE_END.match(text, at, b).end()  # type: ignore[union-attr]
-    elif m[2]: new = _LETTERS.get(m[2], "")
-    else: new = _PLAIN.get(m[0], "") if m[0][0] not in "~&" else " " * len(m[0])
-    if new: found.add(new, view.span(a, at))
-    return at
-
-# %% ../../nbs/69_latex.ipynb #l054s_b
-def _aside(r: LatexReader, view: View, a: int, b: int) -> None:
-    "Read a part that is not prose, to find the citations in it."
-    if a >= b or not _WORTH.search(view.text, a, b): return
-    begin(r.found, "aside")
-    r.scan(view, a, b)
-    finish(r.found)
-
-# %% ../../nbs/69_latex.ipynb #l054s1
-_WORTH = re.compile(r"[cC]it|\[\s*\?|CIT|TODO|REF|\\(?:input|include)")
-
-_NO_SIGN = re.compile(r"(?:\\(?:label|tag)\{[^{}]*\}"
-                      r"|\\(?:nonumber|notag|qed|qedhere|end\{[^{}]*\}|[,;!> \\\]]|quad|qquad)"
-                      r"|[\s\x00}$])+\Z")
-
-def _displayed(r: LatexReader, view: View, a: int, begun: int, end: int, b: int) -> None:
-    "Display mathematics; the full stop in it ends a sentence."
-    r.found.add(EQUATION, view.span(a, end))
-    last = view.text[max(begun, end - 200) : end]
-    if _NO_SIGN.sub("", last)[-1:] == ".": r.found.add(".", view.span(end, b))
-    r.found.add(" ", view.span(b, b) if view.starts is None else view.span(b - 1, b))
-    _aside(r, view, begun, end)
-
-# %% ../../nbs/69_latex.ipynb #l054s2
-def _math(r: LatexReader, view: View, a: int, b: int) -> int:
-    "Read mathematics that begins here."
-    text, sign = view.text, view.text[a : a + 2]
-    if sign in (r"\[", "$$"):
-        end = view.find(r"\]" if sign == r"\[" else "$$", a + 2)
-        if end < 0 or end >= b: return a + 2 if sign == r"\[" else a + 1
-        _displayed(r, view, a, a + 2, end, end + 2)
-        return end + 2
-    inside, end = a + (2 if sign == r"\(" else 1), -1
-    if sign == r"\(":
-        end = view.find(r"\)", inside)
-        if end >= b or end - inside > _LONGEST_MATH or _EMPTY.search(text, inside, max(inside, end)): end = -1
-    else:
-        for m in _DOLLAR.finditer(text, inside, b):
-            if m[0] == "$": end = m.start()
-            if m[0][0] != "\\": break
-    if end < 0: return inside
-    after = end + (2 if sign == r"\(" else 1)
-    inner = text[inside:end]
-    if _CITES.search(inner): r.scan(view, inside, end)
-    else: r.found.add(f"${inner}$", view.span(a, after))
-    return after
-
-# %% ../../nbs/69_latex.ipynb #l055
-def _command(r: LatexReader, view: View, name: str, a: int, at: int, b: int) -> int:
-    "Read a command, and return the place where reading goes on."
-    found, text = r.found, view.text
-    called, name = name, r.names.get(name, name) if name not in CITES else name
-    if a in view.verbs:
-        begun, end, at = view.verbs[a]
-        found.add(unmarked(found.files[view.file].text[begun:end]), Span(view.file, begun, end))
-        return at
-    if name in CITES: return _citation(r, view, name, a, at)
-    if name.startswith("nocite"): return _nocite(r, view, name, a, at)
-    if (defines := _DEFINES.match(text, a)): return _definition(text, defines, view.closes)[2]
-    if name in ("begin", "end"): return _environment(r, view, name, a, b)
-    if name in _LEVELS: return _title(r, view, name, at)
-    if _COMMENTS.search(name) and name not in _CITES_ONLY: return _todo(r, view, name, a, at)
-    if called == name and name in r.macros and name not in _REFS and name not in _NOTES:
-        if found.kind == "aside" and not _counts(r, name): return at
-        return _expand(r, view, name, a, at)
-    if _CITES.fullmatch(name) and name not in _NO_CITES: return _citation(r, view, name, a, at)
-    if _NEEDED.search(name) and "cit" in name.lower():
-        end = view.closes.get(at, at - 1) + 1
-        found.slot(view.span(a, end))
-        return end
-    special = _SPECIAL.get(name)
-    if special: return special(r, view, name, a, at)
-    if name in _GONE: return _gone(r, view, name, at)
-    if name in _HALF: return _half(r, view, name, at)
-    written = _symbols().get(name)
-    if written is not None:
-        end = at + (written.isalpha() and len(written) <= 2 and text[at : at + 1] == " ")
-        found.add(written, view.span(a, end))
-        return end
-    return _unknown(r, view, name, a, at)
-
-# %% ../../nbs/69_latex.ipynb #l055s1
-_COMMENTS = re.compile(r"todo|fixme|comment$|^tbd$", re.I)  # what authors write to each other
-_CITES_ONLY = frozenset(("endcomment", "listoftodos"))
-_COUNTS = re.compile(r"[cC]it|\\(?:input|include|import|subfile|bibliography|addbib|begin|end|todo)(?![A-Za-z])")
-_CALLED = re.compile(r"\\([A-Za-z@]+)")
-
-def _counts(r: LatexReader, name: str) -> bool:
-    "Whether a macro leads to a citation or a file, directly or through other macros."
-    known, left, seen = r.citing, [name], {name}
-    if name in known: return known[name]
-    while left:
-        macro = r.macros.get(left.pop())
-        if macro is None: continue
-        if _COUNTS.search(macro.body):
-            known[name] = True
-            return True
-        new = set(_CALLED.findall(macro.body)) - seen
-        seen |= new
-        left += new
-    known[name] = False
-    return False
-
-# %% ../../nbs/69_latex.ipynb #l055s2
-def _citation(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
-    "Read a citation."
-    cited = given_keys(view.text, name, at)
-    if not cited:
-        if name == "citelist" and at in view.closes: return at  # of amsrefs: a list of citing commands
-        if _NEEDED.search(name): r.found.slot(view.span(a, at))
-        elif view.text.startswith("{", at): _told(r, view, a, f"\\{name}{{ is not closed; it was left out.")
-        return at
-    known = [k for k in cited.keys if not is_no_key(k[0])]
-    if all(_PARAMETER.fullmatch(k[0]) for k in known) and known: return cited.end  # of a macro that is not known
-    span = view.span(a, cited.end) if r.call is None else r.call[1]
-    for key, start, end in cited.keys:
-        if known and is_no_key(key): r.found.slot(view.span(start, end))
-    last = r.found.citations[-1] if r.found.citations else None
-    if not known: r.found.slot(span)
-    elif r.call and last and last.span == span:  # the macro cites several times
-        held = set(last.keys)
-        new = [k for k in known if k[0] not in held]
-        r.found.citations[-1] = Citation(span, last.command, (*last.keys, *(k[0] for k in new)),
-                                            (*last.key_spans, *(view.span(*k[1:]) for k in new)), last.textual)
-    else:
-        r.found.cite(Citation(span, r.call[0] if r.call else name, tuple(k[0] for k in known),
-                                 tuple(view.span(*k[1:]) for k in known), name in TEXTUAL))
-    for begun, end in cited.options: _aside(r, view, begun, end)
-    return cited.end
-
-# %% ../../nbs/69_latex.ipynb #l055s2s
-def _told(r: LatexReader, view: View, a: int, words: str) -> None:
-    "Note what could not be read, with its place, once for the whole draft."
-    if words.split(" ", 1)[1] in r.told: return
-    r.told.add(words.split(" ", 1)[1])
-    r.found.note(words, "unread", view.span(a, a + 1))
 
 # %% ../../nbs/69_latex.ipynb #l056
 _ALIASES = 5  # most steps from an environment of the draft's own to a known one
@@ -865,52 +881,6 @@ def _expand(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
         return _citation(r, view, wants[1], a, given[1])
     return given[1]
 
-# %% ../../nbs/69_latex.ipynb #l057s1
-def _gone(r: LatexReader, view: View, name: str, at: int) -> int:
-    "Leave out a command with its arguments."
-    while True:
-        here = _after_space(view.text, at)
-        if (option := view.option(here)) >= 0:
-            if not view.text.startswith("{", option) and name not in _TITLES and here > at: return at
-            _aside(r, view, here + 1, option)
-            at = option
-        elif here in view.closes and (here == at or name in _TITLES):
-            _aside(r, view, here + 1, view.closes[here])
-            at = view.closes[here] + 1
-        else: return at
-
-# %% ../../nbs/69_latex.ipynb #l057s1s
-def _half(r: LatexReader, view: View, name: str, at: int) -> int:
-    "Leave out those arguments of a command that are not prose."
-    for _ in range(_HALF[name]):
-        here = _after_space(view.text, at)
-        while (option := view.option(here)) >= 0: here = option
-        if here not in view.closes: return at
-        at = view.closes[here] + 1
-    return at
-
-# %% ../../nbs/69_latex.ipynb #l057s2
-def _unknown(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
-    "Read a macro of unknown meaning: without arguments it may be a name."
-    text = view.text
-    empty = text.startswith("{}", at)
-    after = text[at : at + 1] in (" ", ",", ".", ";", ":", "'", ")", "-", "~", "\n")
-    before = text[a - 1 : a] if a else ""
-    named = name not in _SILENT and len(name) > 2 and (empty or (after and before in (" ", "~", "(", "/", "-")))
-    if named: r.found.add(name, view.span(a, at))
-    if empty: return at + 2
-    option = view.option(at)
-    if option < 0 or not text.startswith("{", option): return at
-    if _CITES.search(text, at, option) and "\\" in text[at:option]: r.scan(view, at + 1, option - 1)
-    return option
-
-# %% ../../nbs/69_latex.ipynb #l060
-def _argument(view: View, at: int) -> tuple[int, int] | None:
-    "The place of the next argument in braces, after any options."
-    here = _after_space(view.text, at)
-    while (option := view.option(here)) >= 0: here = _after_space(view.text, option)
-    return (here + 1, view.closes[here]) if here in view.closes else None
-
 # %% ../../nbs/69_latex.ipynb #l060_b
 def _refer(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     at += view.text.startswith("*", at)
@@ -921,6 +891,8 @@ def _refer(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     if name.lower() in ("crefrange",): return view.closes.get(arg[1] + 1, arg[1]) + 1
     return arg[1] + 1
 
+_SPECIAL |= dict.fromkeys([*_REFS, "hyperref"], _refer)
+
 # %% ../../nbs/69_latex.ipynb #l060_c
 def _url(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at)
@@ -929,6 +901,8 @@ def _url(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     r.found.add(URL, view.span(a, arg[1] + 1))
     return arg[1] + 1
 
+_SPECIAL |= dict.fromkeys(("url", "href", "path", "nolinkurl"), _url)
+
 # %% ../../nbs/69_latex.ipynb #l060_d
 def _footnote(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at)
@@ -936,6 +910,8 @@ def _footnote(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     begin(r.found, "footnote")
     r.until(view, arg[1], lambda: finish(r.found))
     return arg[0]
+
+_SPECIAL |= dict.fromkeys(_NOTES, _footnote)
 
 # %% ../../nbs/69_latex.ipynb #l060s
 def _cites(r: LatexReader, view: View, a: int, b: int) -> bool:
@@ -950,6 +926,11 @@ def _cites(r: LatexReader, view: View, a: int, b: int) -> bool:
     return False
 
 # %% ../../nbs/69_latex.ipynb #l060s_b
+_ELSE = re.compile(r"\bref\w*\s+(?:the|to|that|this|a|lemma|sections?|equations?|figures?|tables?|theorems?"
+                   r"|chapters?|proofs?|appendix|\w+\s+results?)\b|^\s*refs?\W*$|\bref\s+\w+\s*$"
+                   r"|proof", re.I)  # of a place in the draft
+_TODO_LONG = 120  # characters of a note that asks for a citation
+
 def _todo(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at) if view.text[at : at + 1] in ("{", "[") else None
     if not arg: return at
@@ -959,12 +940,9 @@ def _todo(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     else: _aside(r, view, *arg)
     return arg[1] + 1
 
-# %% ../../nbs/69_latex.ipynb #l060s1
-_ELSE = re.compile(r"\bref\w*\s+(?:the|to|that|this|a|lemma|sections?|equations?|figures?|tables?|theorems?"
-                   r"|chapters?|proofs?|appendix|\w+\s+results?)\b|^\s*refs?\W*$|\bref\s+\w+\s*$"
-                   r"|proof", re.I)  # of a place in the draft
-_TODO_LONG = 120  # characters of a note that asks for a citation
+_SPECIAL |= dict.fromkeys(_TODOS, _todo)
 
+# %% ../../nbs/69_latex.ipynb #l060s1
 def _item(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     end_paragraph(r.found)
     here = _after_space(view.text, at)
@@ -973,7 +951,11 @@ def _item(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     _aside(r, view, here + 1, option - 1)
     return option
 
+_SPECIAL["item"] = _item
+
 # %% ../../nbs/69_latex.ipynb #l060s1s
+_LONGEST_NAME = 5_000  # characters of a name, or of a list of names
+
 def _bibliography(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     arg = _argument(view, at)
     if not arg: return at
@@ -998,8 +980,6 @@ def _file_name(r: LatexReader, words: str) -> str:
         if (new := re.sub(r"\\([A-Za-z@]+)[ \t]*(?:\{\})?", body, words)) == words: break
         words = new[:_LONGEST_NAME]
     return words.strip("{} \n") if words.startswith("{") else words
-
-_LONGEST_NAME = 5_000  # characters of a name, or of a list of names
 
 def _amsref(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     "Read an entry of amsrefs: `\\bib{key}{type}{fields}`."
@@ -1026,6 +1006,9 @@ def _nocite(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     r.found.nocited += [k[0] for k in cited.keys]
     return cited.end
 
+_SPECIAL |= dict.fromkeys(("bibliography", "addbibresource", "nobibliography", "addglobalbib"), _bibliography)
+_SPECIAL |= {"bib": _amsref, "nocite": _nocite}
+
 # %% ../../nbs/69_latex.ipynb #l061
 _PATH = re.compile(r"[ \t]{1,4}([^\s{}\\%\[\]$]{1,200})")
 _PICTURES = re.compile(r"\.(?:pgf|tikz|pdf_tex|eps_tex|sty|cls|cfg|def|dat|csv|pdf|png|jpe?g|eps|svg|bib|bst)$", re.I)
@@ -1044,6 +1027,9 @@ def _include(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     _follow(r, words.replace("\x00", "").strip().strip('"'), name, view.span(a, end))
     _mask_again(r, view, known)
     return end
+
+_SPECIAL |= dict.fromkeys("""input include subfile subfileinclude import subimport includefrom subincludefrom
+                          inputfrom subinputfrom InputIfFileExists loadglsentries""".split(), _include)
 
 # %% ../../nbs/69_latex.ipynb #l061s1
 def _follow(r: LatexReader, name: str, command: str, span: Span) -> None:
@@ -1070,6 +1056,8 @@ def _locate(folder: Path | None, name: str, beside: Path | None) -> Path | None:
     return located(root, (place / f"{name}{ending}" for place in places for ending in endings))
 
 # %% ../../nbs/69_latex.ipynb #l062
+_LONGEST_STYLE = 400  # characters of a macro that is taken from a package
+
 def _style(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     "Learn the macros of a package in the draft's folder."
     arg = _argument(view, at)
@@ -1089,13 +1077,4 @@ def _style(r: LatexReader, view: View, name: str, a: int, at: int) -> int:
     _mask_again(r, view, known)
     return arg[1] + 1
 
-_LONGEST_STYLE = 400  # characters of a macro that is taken from a package
-
-_Command = Callable[[LatexReader, View, str, int, int], int]
-_SPECIAL: dict[str, _Command] = {
-    **dict.fromkeys([*_REFS, "hyperref"], _refer), **dict.fromkeys(("url", "href", "path", "nolinkurl"), _url),
-    **dict.fromkeys(_NOTES, _footnote), **dict.fromkeys(_TODOS, _todo), "item": _item, "nocite": _nocite,
-                                 "bib": _amsref,
-    **dict.fromkeys(("bibliography", "addbibresource", "nobibliography", "addglobalbib"), _bibliography),
-    **dict.fromkeys("""input include subfile subfileinclude import subimport includefrom subincludefrom inputfrom
-                    subinputfrom InputIfFileExists loadglsentries""".split(), _include), "usepackage": _style}
+_SPECIAL["usepackage"] = _style

@@ -27,6 +27,17 @@ from .prose import (CITED, FOREIGN, OPEN, Citation, Embedded, Format, Found, Not
                                    Paragraph, Sentence, Slot, Span, TextFile, check_kind, cut, end_paragraph, format_of,
                                    located, open_text, readable, text_file, unmarked)
 
+# %% ../../nbs/71_manuscript.ipynb #s012s
+def _outline(sections: dict[str, tuple[int, int, int]]) -> str:
+    "Sections with their numbers, as a table."
+    rows = ["<tr><th>section</th><th>sentences</th><th>citations</th><th>slots</th></tr>"]
+    for name, counts in sections.items():
+        level = name.count(" > ")
+        cells = "".join(f"<td>{n or ''}</td>" for n in counts)
+        shown = html.escape(name.rpartition(" > ")[2]) or "(no section)"
+        rows.append(f'<tr><td style="text-align:left;padding-left:{level + .5}em">{shown}</td>{cells}</tr>')
+    return f"<table>{''.join(rows)}</table>"
+
 # %% ../../nbs/71_manuscript.ipynb #s011
 @dataclass(frozen=True)
 class Manuscript:
@@ -90,18 +101,8 @@ def _headline(m: Manuscript) -> str:
             f"{counted(len(m.slots), 'open slot')}, "
             f"{counted(len(m.bibliographies), 'bibliography', 'bibliographies')}")
 
-# %% ../../nbs/71_manuscript.ipynb #s012s
-def _outline(sections: dict[str, tuple[int, int, int]]) -> str:
-    "Sections with their numbers, as a table."
-    rows = ["<tr><th>section</th><th>sentences</th><th>citations</th><th>slots</th></tr>"]
-    for name, counts in sections.items():
-        level = name.count(" > ")
-        cells = "".join(f"<td>{n or ''}</td>" for n in counts)
-        shown = html.escape(name.rpartition(" > ")[2]) or "(no section)"
-        rows.append(f'<tr><td style="text-align:left;padding-left:{level + .5}em">{shown}</td>{cells}</tr>')
-    return f"<table>{''.join(rows)}</table>"
-
 # %% ../../nbs/71_manuscript.ipynb #s021
+_NO_SLOT = re.compile(r"[\[(]?\s*(?:TODO|FIXME|XXX|TBD)\b(?!.*cit)(?!.*ref)", re.I | re.S)  # a note on something else
 _MARK = re.compile(f"[{CITED}{OPEN}]")
 
 def _written_slots(text: str) -> list[tuple[int, int]]:
@@ -117,7 +118,6 @@ def _written_slots(text: str) -> list[tuple[int, int]]:
     return [(a, b) for a, b in outer if not _MARK.search(text[a:b])]
 
 # %% ../../nbs/71_manuscript.ipynb #s021s
-_NO_SLOT = re.compile(r"[\[(]?\s*(?:TODO|FIXME|XXX|TBD)\b(?!.*cit)(?!.*ref)", re.I | re.S)  # a note on something else
 _BEFORE_NOUN = re.compile(r"\b(?:in|by|of|from|see|following|to|with|than|and|as|on|for)[\s~]*$", re.I)
 _NOUNS = frozenset(("cite", "shortcite", "[@]", "{cite}", "{cite:p}", "citep", "autocite", "parencite"))
 
@@ -213,8 +213,7 @@ def _sentences(cuts: list[_Cut]) -> tuple[Sentence, ...]:
                           bool(c.nouns), c.marked) for i, c in enumerate(cuts))
 
 # %% ../../nbs/71_manuscript.ipynb #s031
-_PROJECT = (".git", "_quarto.yml", "_bookdown.yml", "_config.yml", "_toc.yml", "myst.yml")  # stands in its folder
-# may
+_PROJECT = (".git", "_quarto.yml", "_bookdown.yml", "_config.yml", "_toc.yml", "myst.yml")  # one is in its folder
 _SETTINGS = ("_quarto.yml", "_bookdown.yml", "_config.yml", "_metadata.yml", "index.Rmd", "index.qmd", "myst.yml")
 _NAMED = re.compile(r"(?m)^[ \t]*(?:bibliography|bibtex_bibfiles)[ \t]*:[ \t]*(.*)$((?:\n[ \t]*-[ \t]+\S.*$)*)")
 _BIBLIOGRAPHIES = (".bib", ".bibtex", ".ris", ".json", ".yaml", ".yml")
@@ -235,32 +234,8 @@ def _project(folder: Path) -> Path:
     return folder
 
 # %% ../../nbs/71_manuscript.ipynb #s032
-def _bibliographies(found: Found, front: str, format: Format,
-                    whole: Path | None = None,  # the main file that names them, of a chapter that names none
-                    ) -> tuple[list[Path], bool]:
-    "The bibliographies of a draft: those it names, else those beside it; and whether they are only beside it."
-    root = whole or found.files[0].path
-    if root is None: return [], False
-    folder = root.parent.resolve()
-    project = _project(folder)
-    named = [(root if whole else found.files[n].path, name) for n, name in found.bibliographies]
-    named += [(root, name) for name in _named_in(front)]
-    if not named and format == "markdown":
-        for up in dict.fromkeys((folder, *(p for p in folder.parents if p.is_relative_to(project)))):
-            for settings in (up / name for name in _SETTINGS):
-                if settings.is_file() and not named:
-                    named = [(settings, n) for n in _named_in(open_text(settings, "text").text)]
-    paths = [p for beside, name in named for p in _bibliography(found, folder, project, beside, name)]
-    kept = list(dict.fromkeys(paths))
-    refused = any(note.kind in ("outside bibliography", "odd bibliography") for note in found.notes)
-    if kept or found.own_entries or found.embedded or refused: return kept, False
-    own = {p for f in (folder, *([project] if format == "markdown" else [])) for p in _beside(f, project)}
-    chapter = format == "markdown" and not named
-    near = (*folder.parents[:_LEVELS], *(sorted(folder.parent.glob("*/")) if chapter else ()))
-    fitting = ([p for p in _beside(f, f) if _fits(p, found)] for f in near)
-    return sorted(own) or next(filter(None, fitting), []), True
-
 _LEVELS = 3  # folders above a chapter in which its bibliography is looked for
+_ENTRY = re.compile(r"(?m)^[ \t]*@[A-Za-z]+[ \t]*[{(][ \t]*([^\s,={}()\"]+)[ \t]*,")
 
 def _beside(folder: Path, project: Path) -> list[Path]:
     "The .bib files of a folder; a link that leads out of the project is left out."
@@ -281,6 +256,7 @@ _Why = tuple[str, NoteKind]
 _MISSING: _Why = "there is no such file", "missing bibliography"
 _OUTSIDE: _Why = "it lies outside the draft's folder", "outside bibliography"
 _ADDRESS: _Why = "it is an address, and nothing is downloaded", "odd bibliography"
+_BESIDE = 50  # files of a folder that are looked at
 _WILD = re.compile(r"[*?\[{]")  # of a pattern
 
 def _matching(place: Path, project: Path, name: str) -> list[Path]:
@@ -309,6 +285,32 @@ def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None
             except (OSError, ValueError, RuntimeError): continue
     found.note(f"The bibliography {name} was not read: {why[0]}.", why[1])
     return []
+
+# %% ../../nbs/71_manuscript.ipynb #s032c
+def _bibliographies(found: Found, front: str, format: Format,
+                    whole: Path | None = None,  # the main file that names them, of a chapter that names none
+                    ) -> tuple[list[Path], bool]:
+    "The bibliographies of a draft: those it names, else those beside it; and whether they are only beside it."
+    root = whole or found.files[0].path
+    if root is None: return [], False
+    folder = root.parent.resolve()
+    project = _project(folder)
+    named = [(root if whole else found.files[n].path, name) for n, name in found.bibliographies]
+    named += [(root, name) for name in _named_in(front)]
+    if not named and format == "markdown":
+        for up in dict.fromkeys((folder, *(p for p in folder.parents if p.is_relative_to(project)))):
+            for settings in (up / name for name in _SETTINGS):
+                if settings.is_file() and not named:
+                    named = [(settings, n) for n in _named_in(open_text(settings, "text").text)]
+    paths = [p for beside, name in named for p in _bibliography(found, folder, project, beside, name)]
+    kept = list(dict.fromkeys(paths))
+    refused = any(note.kind in ("outside bibliography", "odd bibliography") for note in found.notes)
+    if kept or found.own_entries or found.embedded or refused: return kept, False
+    own = {p for f in (folder, *([project] if format == "markdown" else [])) for p in _beside(f, project)}
+    chapter = format == "markdown" and not named
+    near = (*folder.parents[:_LEVELS], *(sorted(folder.parent.glob("*/")) if chapter else ()))
+    fitting = ([p for p in _beside(f, f) if _fits(p, found)] for f in near)
+    return sorted(own) or next(filter(None, fitting), []), True
 
 # %% ../../nbs/71_manuscript.ipynb #s033
 class _Names:
@@ -342,7 +344,6 @@ def _by_key(key: str) -> str:
     return f"{m[1].capitalize()} et al." if m else "the authors"
 
 # %% ../../nbs/71_manuscript.ipynb #s034
-_ENTRY = re.compile(r"(?m)^[ \t]*@[A-Za-z]+[ \t]*[{(][ \t]*([^\s,={}()\"]+)[ \t]*,")
 _AUTHOR = re.compile(r"\b(?:author|editor)\s{0,20}=\s{0,20}", re.I)
 _BRACED = re.compile(r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}|\"((?:[^\"{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\"")
 
@@ -399,7 +400,7 @@ def _read_text(found: Found, file: TextFile) -> None:
 # %% ../../nbs/71_manuscript.ipynb #s051p
 _INCLUDES = re.compile(r"\\(?:input|include|subfile|subfileinclude)\s{0,4}\{([^{}\n]{1,200})\}"
                        r"|\\(?:sub)?import\s{0,4}\{[^{}\n]{0,200}\}\s{0,4}\{([^{}\n]{1,200})\}")
-_BESIDE, _LARGE = 50, 1_000_000  # files of a folder that may include a chapter, and bytes of one
+_LARGE = 1_000_000  # bytes of a file that may include a chapter
 
 def _includer(path: Path, text: str) -> Path | None:
     "The main file that includes a chapter; None where there is none, or the file is no chapter."
@@ -451,6 +452,15 @@ def _of_heads(found: Found, front: str) -> None:
             if _REFERENCES.search(text): found.embedded.append(Embedded(path, 1, text, True))
             found.nocited += nocited_in(text)
 
+# %% ../../nbs/71_manuscript.ipynb #s052n
+NEAR = 5  # bibliographies near a draft that are told
+
+def shown_from(folder: Path,  # of a draft
+               path: Path,
+               ) -> str:  # with slashes
+    "A path as one types it in a folder."
+    return Path(os.path.relpath(path, folder.resolve())).as_posix()
+
 def _check_named(found: Found, near: Sequence[Path]) -> None:
     "Note that a draft cites and names no bibliography, where nothing else was noted of one."
     if found.embedded or found.own_entries or any(note.kind.endswith("bibliography") for note in found.notes): return
@@ -461,14 +471,7 @@ def _check_named(found: Found, near: Sequence[Path]) -> None:
     found.note(f"{path.name} cites {counted(len(set(keys)), 'work')}, and names no bibliography that can be found"
                + (f" (near it: {names})." if near else "."), "no bibliography")
 
-NEAR = 5  # bibliographies near a draft that are told
-
-def shown_from(folder: Path,  # of a draft
-               path: Path,
-               ) -> str:  # with slashes
-    "A path as one types it in a folder."
-    return Path(os.path.relpath(path, folder.resolve())).as_posix()
-
+# %% ../../nbs/71_manuscript.ipynb #s052d
 def _read(found: Found, file: TextFile) -> str:  # YAML
     "Read a draft: its citations, slots and paragraphs, and the head of a Markdown file."
     folder, front = file.path.parent.resolve() if file.path else None, ""
