@@ -58,6 +58,7 @@ def _print_parsed(args: argparse.Namespace, parsed: Any) -> int:
             if fact: print(f"{name:<8} {one_line(fact)}")
     return 0
 
+# %% ../nbs/98_asking_commands.ipynb #s013u
 def _search(args: argparse.Namespace) -> int:
     "Print what a search finds."
     text = typed_text(args)
@@ -73,6 +74,22 @@ def _search(args: argparse.Namespace) -> int:
     said = print_found(args, found, found.papers, lambda: table_of([_as_recommendation(r) for r in found]))
     for note in said: print_remark(note)
     return 0 if len(found) or not found.parsed.is_relevant else 1
+
+# %% ../nbs/98_asking_commands.ipynb #l003
+def _library_action(name: str, action: argparse.ArgumentParser) -> None:
+    "The options of an action of `citerec library`."
+    if name == "add":
+        action.add_argument("files", nargs="+", metavar="FILE", help="PDF, or a folder of PDFs")
+        action.add_argument("--corpus", metavar="FOLDER",
+                            help="find the papers in this corpus, too (default: the one that CITEREC_CORPUS names)")
+        action.add_argument("--quiet", action="store_true", help="show no progress")
+    if name in ("show", "delete"):
+        action.add_argument("paper", metavar="ID", help="id of a paper, as in the list, or the beginning of it")
+    if name == "answer":
+        action.add_argument("number", type=int, metavar="NUMBER", help="of the question in the history")
+    action.add_argument("--library", metavar="FILE",
+                        help="file of the library (default: what CITEREC_LIBRARY names, else in the data folder)")
+    action.add_argument("--json", action="store_true", help="print JSON")
 
 # %% ../nbs/98_asking_commands.ipynb #l002
 _LIBRARY_ACTIONS = {  # action of `citerec library` -> its help
@@ -96,22 +113,6 @@ def _library_options(commands: Commands) -> argparse.ArgumentParser:
         _library_action(name, action)
     parser.set_defaults(run=_library)
     return parser
-
-# %% ../nbs/98_asking_commands.ipynb #l003
-def _library_action(name: str, action: argparse.ArgumentParser) -> None:
-    "The options of an action of `citerec library`."
-    if name == "add":
-        action.add_argument("files", nargs="+", metavar="FILE", help="PDF, or a folder of PDFs")
-        action.add_argument("--corpus", metavar="FOLDER",
-                            help="find the papers in this corpus, too (default: the one that CITEREC_CORPUS names)")
-        action.add_argument("--quiet", action="store_true", help="show no progress")
-    if name in ("show", "delete"):
-        action.add_argument("paper", metavar="ID", help="id of a paper, as in the list, or the beginning of it")
-    if name == "answer":
-        action.add_argument("number", type=int, metavar="NUMBER", help="of the question in the history")
-    action.add_argument("--library", metavar="FILE",
-                        help="file of the library (default: what CITEREC_LIBRARY names, else in the data folder)")
-    action.add_argument("--json", action="store_true", help="print JSON")
 
 # %% ../nbs/98_asking_commands.ipynb #l004
 def _library_answer(args: argparse.Namespace, library: "Library", reader: "PdfReader") -> tuple[Any, Any]:

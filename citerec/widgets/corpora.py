@@ -38,6 +38,16 @@ _ROW: dict[str, Any] = {"style": {"description_width": "8rem"}, "layout": {"widt
 def _entry(label: str, hint: str, meaning: str = "") -> widgets.Text:
     return widgets.Text(description=label, placeholder=hint, tooltip=meaning or hint, continuous_update=False, **_ROW)
 
+# %% ../../nbs/93a_corpora.ipynb #k007
+def _whole(written: str) -> int:
+    "A number of papers; raises `InputError` for anything else."
+    try: return int(written.replace(",", ""))
+    except ValueError: raise InputError(f"{written!r} is not a number of papers.", "Write one, such as 5000.") from None
+
+def _file(written: str) -> list[str]: return [str(folder_of(name)) for name in written.split(",")]
+
+_VALUES: dict[str, Callable[[str], Any]] = {"max": _whole, "file": _file}
+
 # %% ../../nbs/93a_corpora.ipynb #k006
 class Form(widgets.VBox):
     "What is to be built, and where."
@@ -67,16 +77,6 @@ class Form(widgets.VBox):
         if source is None: raise InputError("No file of records is given.", "Write its path into the form.")
         made = {name: field.value.strip() for name, field in self.choices.items() if field.layout.display != "none"}
         return {"folder": folder, "source": source} | {name: _VALUES.get(name, str)(v) for name, v in made.items() if v}
-
-# %% ../../nbs/93a_corpora.ipynb #k007
-def _whole(written: str) -> int:
-    "A number of papers; raises `InputError` for anything else."
-    try: return int(written.replace(",", ""))
-    except ValueError: raise InputError(f"{written!r} is not a number of papers.", "Write one, such as 5000.") from None
-
-def _file(written: str) -> list[str]: return [str(folder_of(name)) for name in written.split(",")]
-
-_VALUES: dict[str, Callable[[str], Any]] = {"max": _whole, "file": _file}
 
 # %% ../../nbs/93a_corpora.ipynb #k010
 def job_html(job: Job) -> str:
