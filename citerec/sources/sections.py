@@ -218,13 +218,16 @@ _NO_TITLE = re.compile(r"""^(?:microsoft\sword|untitled|slide\s\d|powerpoint|pro
 |open\saccess|(?:original\s|regular\s|full\s|short\s|review\s)?(?:research\s)?(?:paper|article|letter|report|review)s?$
 |accepted\smanuscript|technical\sreport$|a\spreprint$|preprint$|working\spaper|journal\sof\s|article\shistory|citation:
 |(?:international|american|european)\sjournal\b|ieee\strans|available\sonline|contents\slists|published|under\sreview
-|submitted|workshop\strack|supplementary\smaterial|nips\s\d|icml\s\d)|\.(?:docx?|tex|dvi|pdf|ps|indd|rtf|odt|qxd|fm
+|submitted|workshop\strack|supplementary\smaterial|nips\s\d|icml\s\d|hal\b|zenodo|researchgate|ssrn
+|(?:bio|med)rxiv|see\sdiscussions)|\.(?:docx?|tex|dvi|pdf|ps|indd|rtf|odt|qxd|fm
 |wpd)$""",
                        re.IGNORECASE | re.VERBOSE)
 _ORNAMENTS = re.compile(r"[\s∗*†‡§¶⋆★♦#]+$")
 
 _TITLE_LINES = 6
 _ONE_WORD = 1.3  # a title of one word is so many times larger than any other line
+_MASTHEAD = 3.0  # what looks like a journal or a venue with its year, not like a title, is so many times larger
+_MASTHEADS = re.compile(r"[a-z]+|(?:[\w’'&-]+\s){1,3}(?:19|20)\d\d")  # nature, NeurIPS 2023
 
 def _groups(lines: Sequence[PdfLine]) -> list[tuple[int, int]]:
     "The places of the first line of one size, and of the line after the last one."
@@ -246,7 +249,8 @@ def _printed_titles(lines: Sequence[PdfLine], heads: str) -> list[tuple[int, int
                 and not journal and not home)
     def weight(group: tuple[int, int]) -> tuple[float, bool]:
         line, text = max(lines[slice(*group)], key=lambda line: line.size), _joined(lines, group)
-        return line.size / (1 if " " in text or not text.isascii() else _ONE_WORD), line.bold
+        usual = 1 if " " in text or not text.isascii() else _ONE_WORD
+        return line.size / (_MASTHEAD if _MASTHEADS.fullmatch(text) else usual), line.bold
     return sorted((g for g in _groups(lines) if fits(*g)), key=weight, reverse=True)
 
 # %% ../../nbs/28_sections.ipynb #c020
