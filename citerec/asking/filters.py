@@ -226,8 +226,8 @@ _WRITTEN_IN = (r"\b(?:(?:written|published|papers?|articles?|works|literature)\s
                r"|{0}\s+(?:papers?|articles?|works|literature)|language\W+{0})\b")
 _BY = (r"(?:\b(?:by|authors?|author\s*[:=])\s+(?:\w+[ .-]+){{0,3}}?{0}\b"
        r"|\b(?:group|team|lab|colleagues|students?)\s+(?:around|of|behind|led\s+by)\s+(?:\w+[ .-]+){{0,2}}?{0}\b"
-       r"|\b{0}(?:\s+et\s+al|(?:['’]s)?\s+(?:and\s+(?:colleagues|others|coworkers)|wrote|published|writes|group|team|lab"
-       r"|papers?|articles?|work)))")  # says that a word is the name of a person
+       r"|\b{0}(?:\s+et\s+al|(?:['’]s)?\s+(?:and\s+(?:colleagues|others|coworkers)|wrote|published|writes|group|team"
+       r"|lab|papers?|articles?|work)))")  # says that a word is the name of a person
 _NAMED = r"(?:\b(?:from|of|with|and|did|has|have)\s+{0}\b|\b{0}['’]s?\b)"  # the same for a name of several words
 
 def _year(year: int | None, text: str) -> int | None:
