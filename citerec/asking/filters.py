@@ -24,6 +24,7 @@ from ..agents.query import echoes
 from ..data.lexical import stems
 from ..llm.prompts import PROMPTS
 from ..llm.quoting import one_line, quoted
+from ..files import shipped_words
 from ..schema import Order, ParsedQuery, SearchFilter
 
 # %% ../../nbs/63_filters.ipynb #c005
@@ -81,17 +82,8 @@ _ASKING = said(r"\W*(?:(?:hi|hello|hey)\b[\s,!.]*)?(?:(?:could|can|would|will) y
                rf"|which (?={WORKS}|are|were)|who (?:wrote|writes|has written|published|works?|worked) |(?:any(?:thing"
                r"|one)?|some(?:thing)?|every(?:thing)?|stuff) "
                r"|all (?:(?:of )?the )?|(?:a )?(?:list|few|couple|collection) (?:of )?)")
-_AT_ENDS = frozenset("""papers paper articles article publications publication works literature preprints on about in
-from of by at for to the a an that which are
-is was were and or with : , . - – ; ? ! published written presented there any please wrote did has have been his her
-their its group together jointly authored
-only but conference proceedings between during year winners awarded""".split())
-_MORE = frozenset("""work research regarding concerning discussing discuss dealing covering related anything something
-everything stuff all some do
-does what who me more additional other also where whose list those these journal workshop volume need i want find show
-interested exist done long short main they venue award awards addressing investigating covers describing it can ones
-talk talks speak speaks focus focusing
-deal deals read us""".split())
+_AT_ENDS = frozenset(shipped_words("asking")["at both ends"])
+_MORE = frozenset(shipped_words("asking")["at the beginning"])
 _AT_BEGIN = _AT_ENDS | _MORE
 _ON_THE_TOPIC = said(r"\b(?:the )?(?:topics?|field|area|subject)(?: of |\s*[:=]\s*)")
 
@@ -226,8 +218,8 @@ _WRITTEN_IN = (r"\b(?:(?:written|published|papers?|articles?|works|literature)\s
                r"|{0}\s+(?:papers?|articles?|works|literature)|language\W+{0})\b")
 _BY = (r"(?:\b(?:by|authors?|author\s*[:=])\s+(?:\w+[ .-]+){{0,3}}?{0}\b"
        r"|\b(?:group|team|lab|colleagues|students?)\s+(?:around|of|behind|led\s+by)\s+(?:\w+[ .-]+){{0,2}}?{0}\b"
-       r"|\b{0}(?:\s+et\s+al|(?:['’]s)?\s+(?:and\s+(?:colleagues|others|coworkers)|wrote|published|writes|group|team|lab"
-       r"|papers?|articles?|work)))")  # says that a word is the name of a person
+       r"|\b{0}(?:\s+et\s+al|(?:['’]s)?\s+(?:and\s+(?:colleagues|others|coworkers)|wrote|published|writes|group|team"
+       r"|lab|papers?|articles?|work)))")  # says that a word is the name of a person
 _NAMED = r"(?:\b(?:from|of|with|and|did|has|have)\s+{0}\b|\b{0}['’]s?\b)"  # the same for a name of several words
 
 def _year(year: int | None, text: str) -> int | None:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ..files import shipped_words
+
 # %% ../../nbs/17_wording.ipynb #c005
 def said(pattern: str,  # a regular expression, in which a space stands for any white space
          ) -> re.Pattern[str]:
@@ -76,19 +78,8 @@ class Wording:
         return text
 
 # %% ../../nbs/17_wording.ipynb #c013
-_SHOWN = r"""papers? articles? publications? research\w* stud(?:y|ies) literature survey\w* citations?
-cit(?:e|ed|ing) bib\w* nlp
-ml llms? gpt\S* bert\S* lstms? rnns? cnns? neural (?:deep|machine)\slearning linguist\w* model\w* transformers?
-attention language\s(?:models?|process\w+|generation|understanding|identification|technolog\w+) embeddings?
-corp(?:us|ora) data\s?sets? benchmarks? annotat\w+ pars(?:ing|ers?) classif\w+ detect\w+ generation recogni\w+
-summari[sz]\w+ translat(?:ion|ors?|ing) retrieval recommend(?:ation|er)\w* question\sanswering dialog(?:ue)?s?
-chatbots? conversational sentiment semantic\w* synta\w+ morpholog\w+ discourse ontolog\w+ forecasting
-predict(?:ion|ing|or)\w* algorithms? inference theor\w+ evaluat\w+ approach\w* methods? techniques? acl emnlp naacl
-neurips icml iclr supervised reinforcement multi(?:modal|lingual) crosslingual texts? speech knowledge entit\w+
-ngrams? tokeni\w+ comput\w+ paraphras\w+ anaphora coreference word2vec glove elmo treebanks? lexic\w+ phonolog\w+
-pragmatic\w* reasoning prompt\w* fine[\s-]?tun\w+ pre[\s-]?train\w+ authors? wrote published workshop conference
-semeval tasks? machines? reviews? domain semantics? awards?"""
-_SCHOLARLY = re.compile(rf"\b(?:{'|'.join(_SHOWN.split())})\b", re.IGNORECASE)
+_SCHOLAR_WORDS = "|".join(shipped_words("asking")["scholarly"])
+_SCHOLARLY = re.compile(rf"\b(?:{_SCHOLAR_WORDS})\b", re.IGNORECASE)
 
 # %% ../../nbs/17_wording.ipynb #c014
 _GREETINGS = r"""(?:(?:oh|well|and|so) )*(?:

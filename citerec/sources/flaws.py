@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
+from ..files import shipped_words
 from .formats import (_GROUP, _RIS_LINE, _listed, _objects, _split, CSL_FIELDS, CSL_KINDS, EXTENDED,
                                      RIS_KINDS, csl_list)
 from .records import has_others
@@ -51,14 +52,7 @@ def _odd_names(role: str, text: str) -> Iterator[tuple[str, str, bool]]:
             yield f"the {role}s are separated by commas, so they are one name to BibTeX", _AND, len(several) > 3
 
 # %% ../../nbs/14a_flaws.ipynb #f008
-_KINDS = frozenset("""article book booklet conference inbook incollection inproceedings manual mastersthesis misc
-phdthesis proceedings techreport unpublished mvbook bookinbook suppbook collection mvcollection suppcollection dataset
-online patent periodical suppperiodical mvproceedings reference mvreference inreference report set software
-softwareversion softwaremodule codefragment thesis xdata electronic www artwork audio bibnote commentary image
-jurisdiction legislation legal letter movie music performance review standard video custom customa customb customc
-customd custome customf preprint webpage website url archive presentation newspaper magazine lecture control
-ieeetranbstctl acmcontrol revtex comment string preamble phdproposal bachelorsthesis bachelorthesis masterthesis
-habilthesis talk poster film hearing game tvshow""".split())
+_KINDS = frozenset(shipped_words("formats")["types of BibTeX and biblatex"])
 _FOREIGN = {  # fields of other formats, and of none -> the field of BibTeX
     "container-title": "journal", "publisher-place": "address", "issued": "date", "page": "pages", "authors": "author",
     "collection-title": "series", "editors": "editor", "keyword": "keywords", "journal-title": "journal",
@@ -100,6 +94,8 @@ def bib_strings(text: str,  # of a BibTeX file
     return frozenset(m[1].lower() for m in _STRING.finditer(text))
 
 # %% ../../nbs/14a_flaws.ipynb #f011
+_MOST = 1_000  # flaws of one file that are told
+
 class _Strict:
     "Reads a BibTeX file as BibTeX does."
     def __init__(self, text: str, strings: Collection[str]):
@@ -162,8 +158,6 @@ class _Strict:
             self.at += 1
 
     def called(self) -> str: return f"“{self.key}”" if self.key else "this entry"
-
-_MOST = 1_000  # flaws of one file that are told
 
 # %% ../../nbs/14a_flaws.ipynb #f012
 def _key(s: _Strict, begun: int) -> None:
@@ -275,6 +269,7 @@ def bib_flaws(text: str,  # of a BibTeX file
     return sorted(s.flaws, key=lambda flaw: flaw.line)
 
 # %% ../../nbs/14a_flaws.ipynb #f017
+_RIS_TYPES = frozenset(shipped_words("formats")["further types of RIS"])
 _TAG_LIKE = re.compile(r"\s{0,3}[A-Z][A-Z0-9]\s{0,4}[-–:=](?:\s|$)")
 
 def ris_flaws(text: str,  # of a RIS file
@@ -298,20 +293,12 @@ def ris_flaws(text: str,  # of a RIS file
     if begun: found.append(Flaw(begun, "This entry is not closed.", "Write “ER  - ” at its end."))
     return found
 
-_RIS_TYPES = frozenset('''ABST ADVS AGGR ANCIENT ART BILL BLOG CASE CLSWK CTLG DBASE DICT EBOOK ECHAP
-EDBOOK EJOUR ENCYC EQUA FIGURE GOVDOC GRNT HEAR ICOMM INPR LEGAL MANSCPT MAP MGZN
-MPCT MULTI MUSIC NEWS PAMP PCOMM SER SLIDE SOUND STAND STAT STD UNBILL UNPD
-VIDEO WEB JFULL'''.split())
-
 # %% ../../nbs/14a_flaws.ipynb #f018
 _OF_BIBTEX = {"journal": "container-title", "journaltitle": "container-title", "booktitle": "container-title",
               "year": "issued", "date": "issued", "pages": "page", "address": "publisher-place", "school": "publisher",
               "institution": "publisher", "authors": "author", "editors": "editor", "doi": "DOI", "url": "URL",
               "isbn": "ISBN", "issn": "ISSN", "keywords": "keyword", "series": "collection-title"}
-_CSL_TYPES = frozenset('''article-magazine article-newspaper bill broadcast classic collection entry entry-dictionary
-entry-encyclopedia event figure graphic hearing interview legal_case legislation map motion_picture musical_score
-pamphlet performance periodical personal_communication post post-weblog regulation review review-book song speech
-standard treaty'''.split())
+_CSL_TYPES = frozenset(shipped_words("formats")["further types of CSL"])
 
 def _of_record(line: int, record: Mapping[str, Any]) -> Iterator[Flaw]:
     "What is wrong with an object of CSL."

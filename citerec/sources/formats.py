@@ -18,6 +18,7 @@ from functools import cache
 from itertools import accumulate
 from typing import Any
 
+from ..files import shipped_words
 from .records import is_others, plain_text
 
 # %% ../../nbs/14_formats.ipynb #t007c
@@ -83,31 +84,8 @@ def _letter(char: str) -> str:
 
 # %% ../../nbs/14_formats.ipynb #e003
 _MATH = re.compile(r"\$(?=\S)[^$%#&~]+(?<=\S)\$(?!\d)")  # "$5 and $6" is none
-_FORMULA = frozenset("""
-alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa varkappa lambda mu nu xi omicron pi
-varpi rho varrho sigma varsigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma
-Upsilon Phi Psi Omega digamma aleph beth hbar hslash imath jmath ell wp Re Im partial infty nabla emptyset
-varnothing forall exists nexists neg lnot top bot angle triangle square Box Diamond surd prime backslash flat
-natural sharp clubsuit diamondsuit heartsuit spadesuit dagger ddagger S P dots ldots cdots vdots ddots dotsc
-dotsb pm mp times div ast star circ bullet cdot cap cup uplus sqcap sqcup vee wedge lor land setminus wr diamond
-bigtriangleup bigtriangledown triangleleft triangleright lhd rhd unlhd unrhd oplus ominus otimes oslash odot
-bigcirc amalg ltimes rtimes leq le geq ge ll gg lll ggg neq ne equiv sim simeq approx cong doteq propto prec
-succ preceq succeq subset supset subseteq supseteq subsetneq supsetneq nsubseteq sqsubset sqsupset sqsubseteq
-sqsupseteq in ni notin vdash dashv models perp mid nmid parallel nparallel bowtie asymp smile frown lesssim
-gtrsim lessgtr leqslant geqslant lessapprox gtrapprox approxeq triangleq coloneqq to gets mapsto leftarrow
-rightarrow leftrightarrow Leftarrow Rightarrow Leftrightarrow longleftarrow longrightarrow longleftrightarrow
-Longrightarrow Longleftarrow Longleftrightarrow longmapsto hookrightarrow hookleftarrow uparrow downarrow
-updownarrow Uparrow Downarrow nearrow searrow swarrow nwarrow rightharpoonup rightleftharpoons rightsquigarrow
-leadsto twoheadrightarrow iff implies impliedby sum prod coprod int iint iiint oint bigcap bigcup bigsqcup
-bigvee bigwedge bigodot bigotimes bigoplus biguplus arccos arcsin arctan arg cos cosh cot coth csc deg det dim
-exp gcd hom inf ker lg lim liminf limsup ln log max min Pr sec sin sinh sup tan tanh langle rangle lfloor rfloor
-lceil rceil lbrace rbrace lbrack rbrack vert Vert lvert rvert lVert rVert left right middle big Big bigg Bigg
-bigl bigr Bigl Bigr limits nolimits quad qquad displaystyle textstyle scriptstyle rm bf it sf tt cal sl em""".split())
-_TAKING = frozenset("""hat bar tilde vec dot ddot dddot acute grave check breve widehat widetilde overline underline
-overrightarrow overleftarrow overbrace underbrace not mathrm mathbf mathcal mathbb mathfrak mathsf mathit mathtt mathscr
-mathnormal mathring boldsymbol bm pmb text textrm textbf textit textsf texttt textsc textnormal textup textsl emph mbox
-hbox operatorname mathop mathbin mathrel mathord ensuremath sqrt frac dfrac tfrac cfrac binom stackrel overset underset
-phantom boxed""".split())  # these want something after them
+_FORMULA = frozenset(shipped_words("formats")["printed in a formula"])
+_TAKING = frozenset(shipped_words("formats")["in a formula, with an argument"])  # these want something after them
 _SIGNS = frozenset(",;:!>|{}/ -_")  # after a backslash
 _COMMAND = re.compile(r"\\(?:((?:[^\W\d_]|@)+)|(.)|\Z)", re.DOTALL)
 _WANTING = re.compile(rf"(?:[\^_]|\\(?:{'|'.join(sorted(_TAKING))})(?![A-Za-z]))\s*(?=[}}$^_])")
@@ -379,6 +357,7 @@ def _apart(name: str, value: str) -> list[tuple[str, str]]:
 # %% ../../nbs/14_formats.ipynb #t010bc
 _PRINTS = re.compile(r"\\(?:(?:re|provide)?newcommand\*?|DeclareRobustCommand\*?|def|gdef)\s*\{?\s*\\([A-Za-z@]+)\s*\}?"
                      r"\s*(?:\[(\d)\]|((?:#\d)+))\s*\{((?:[^{}\\]|#\d)*)\}")
+_ONE_GROUP = re.compile(r"\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 # macros whose names are known; their arguments, what they print
 _SILENT = {"noop": (1, ""), "noopsort": (1, ""), "sortnoop": (1, "")}
 
@@ -402,7 +381,6 @@ def _printed(text: str, prints: Mapping[str, tuple[int, str]]) -> str:
         text = text[: m.start()] + words + text[at:]
     return text
 
-_ONE_GROUP = re.compile(r"\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _MARKUP = re.compile(r"&(?:[A-Za-z]\w{1,8}|#\d{1,6}|#x[0-9A-Fa-f]{1,5});|</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
 
 def unmarked(text: str,  # of a field, in any format
@@ -762,6 +740,7 @@ def _scalar(text: str) -> Any:
         return flow(text)
     return int(text) if re.fullmatch(r"\d{1,9}", text) else text
 
+# %% ../../nbs/14_formats.ipynb #g27y
 class _Yaml:
     "Reads the part of YAML that bibliographies use."
     def __init__(self, text: str):
@@ -812,6 +791,7 @@ class _Yaml:
         same = line and line[0] == indent and re.match(r"-(?:\s|$)", line[1])  # a list may stand under its key
         return self.block(indent if same else indent + 1, depth + 1)
 
+# %% ../../nbs/14_formats.ipynb #g27e
 def yaml_entries(name: str,  # of the file, for reports
                  text: str,  # YAML with `references`, or a list of objects
                  ) -> Iterator[Entry]:
@@ -835,15 +815,13 @@ def _pandoc(record: Mapping[str, Any]) -> dict[str, Any]:
     return {k: date(v) if k in ("issued", "accessed") else v for k, v in record.items()}
 
 # %% ../../nbs/14_formats.ipynb #g28b
-_OWN_ONLY = frozenset("""ids crossref xref xdata entryset entrysubtype execute label options presort related
-relatedoptions relatedstring relatedtype shortauthor shorteditor shorthand shorthandintro sortkey sortname sortshorthand
-sorttitle
-sortyear key annote""".split())  # fields that are not inherited
+_OWN_ONLY = frozenset(shipped_words("formats")["not inherited"])  # fields that are not inherited
 _TITLES = ("title", "subtitle", "titleaddon")
 _PARTS = {"inproceedings": "proceedings", "conference": "proceedings", "incollection": "collection",
           "inreference": "reference", "suppcollection": "collection", "inbook": "book", "bookinbook": "book",
           # a part -> the whole it stands in
           "suppbook": "book", "article": "periodical", "suppperiodical": "periodical"}
+_GENERATIONS = 5  # from an entry to the last one that it inherits from
 _DATES = ("date", "year", "month")
 
 def _renamed(child: str, parent: str) -> dict[str, str]:
@@ -889,5 +867,3 @@ def inherited(entries: Sequence[Entry],  # of all files of a bibliography
         if out is entry: return entry
         return replace(out, fields={k: v for k, v in out.fields.items() if k not in ("xdata", "crossref")})
     return [replace(e, heir=made) if (made := whole(e, frozenset())) is not e else e for e in entries]
-
-_GENERATIONS = 5

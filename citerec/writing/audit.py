@@ -178,6 +178,8 @@ def _split(entry: LibraryEntry, name: str) -> list[str]:
     return [key for key in re.split(r"[,\s]+", entry.entry.fields.get(name, "")) if key]
 
 # %% ../../nbs/75_audit.ipynb #g75b
+_NOT_UTF_8 = "the file is not UTF-8"  # a note of the reader
+
 def _flaw_remark(path: Path, first: int, lines: Sequence[str], flaw: Flaw) -> Remark:
     "A flaw as a remark on its line, in a text that begins on a line of a file."
     line = lines[flaw.line - 1].rstrip()
@@ -197,8 +199,6 @@ def syntax_faults(library: Bibliography,
     told = [_flaw_remark(path, first, lines, flaw) for path, first, text, said in found if said
             for lines in [text.split("\n")] for flaw in said]
     return [*map(_other_encoding, other), *told]
-
-_NOT_UTF_8 = "the file is not UTF-8"  # a note of the reader
 
 def _other_encoding(path: Path) -> Remark:
     "That biber, which expects UTF-8, reads a file otherwise."
@@ -300,6 +300,87 @@ def _bad_arxiv(text: str, today: date) -> str:
             return f"the arXiv id {year}{month}.{number} is yet to come"
     return ""
 
+# %% ../../nbs/75_audit.ipynb #c025
+_WITHDRAWN = r"(?:retracted(?: article| paper)?|retraction(?: notice| note)?(?: to)?|withdrawn(?: article)?)"
+_RETRACTED = re.compile(rf"^(?:\W*{_WITHDRAWN}\s*[:\-\u2013\u2014\])])+|[(\[]\s*{_WITHDRAWN}\s*[)\]]\W*$",
+                        re.IGNORECASE)
+
+def retracted(paper: Paper,
+              ) -> bool:
+    "Whether a record says that its paper was retracted."
+    concepts = {c.lower() for c in paper.concepts}
+    return bool(_RETRACTED.search(paper.title)) or bool(concepts & {"retracted", "retracted publication"})
+
+# %% ../../nbs/75_audit.ipynb #c028
+_LOOKED_AT = 50  # titles of the corpus that are compared with one of an entry
+_APART = 1  # years between an entry and a record with nearly its title
+_LONG_TITLE = 5  # words of a title that is recognised with another word in it
+_TELLING = 4  # words of a title that names a paper, at least
+
+def _share_somebody(a: Sequence[str], b: Sequence[str]) -> bool:
+    "Whether two lists of authors have somebody in common."
+    return bool(a and b) and len(exchanged(a, b)[0]) < len(a)
+
+def _heads(title: str) -> list[str]:
+    "What stands before the subtitle, where there is one."
+    return [head for head in re.split(r"[:?.\u2013\u2014]\s", title)[:1] if head != title]
+
+# %% ../../nbs/75_audit.ipynb #c028s
+def _slipped(ours: Paper, theirs: Paper) -> bool:
+    "Whether a record with nearly the same title is the same paper: by its authors; by all, where a word is another."
+    if not _share_somebody(ours.authors, theirs.authors): return False
+    if title_key(ours.title) == title_key(theirs.title): return tells(title_key(ours.title))
+    if not ours.year or not theirs.year or abs(ours.year - theirs.year) > _APART: return False
+    changed = changed_words(ours.title, theirs.title)
+    if not any(changed): return not any(exchanged(ours.authors, theirs.authors))
+    if len(changed[0]) == len(changed[1]) and all(map(is_slip, *changed)): return True
+    exact = not any(exchanged(ours.authors, theirs.authors)) and one_person(ours.authors[0], theirs.authors[0])
+    return exact and len(theirs.title.split()) >= _LONG_TITLE and not contradict(ours.venue or "", theirs.venue or "")
+
+# %% ../../nbs/75_audit.ipynb #c028b
+@remembered(1)
+def _titles(corpus: Corpus) -> list[str]:
+    "The titles of a corpus by row."
+    return corpus.store.titles()
+
+# %% ../../nbs/75_audit.ipynb #c028bs
+_WHOLES = frozenset("""proceedings mvproceedings book mvbook collection mvcollection inbook incollection
+periodical""".split())  # types whose parts and editions share titles and identifiers
+
+class _Near(Case):
+    "The papers of the corpus that an unmatched entry may be."
+    @made_once
+    def _found(self) -> dict[int, list[Paper]]: return {}
+
+    def near(self,
+             entry: LibraryEntry,
+             ) -> list[Paper]:  # those with nearly its title
+        "Papers with nearly the title of an entry that was not found."
+        if not self.corpus or entry.record or not entry.paper: return []
+        if id(entry) not in self._found:
+            rows, _ = self.corpus.titles.lexical.search(entry.title, _LOOKED_AT)
+            def bare(title: str) -> str: return _RETRACTED.sub("", title)
+            titles = _titles(self.corpus)
+            ours = bare(entry.title)
+            ids = [self.corpus.ids[row] for row in rows if nearly_equal(ours, theirs := bare(titles[row]))
+                   or title_key(ours) in {title_key(n) for n in _heads(theirs)} or title_key(theirs) in {
+                       title_key(n) for n in _heads(ours)}]
+            self._found[id(entry)] = self.corpus.papers(ids)
+        return self._found[id(entry)]
+
+    def twins(self,
+              entry: LibraryEntry,
+              ) -> list[Paper]:
+        "Those of them that have its authors: the entry is that paper with a slip."
+        if not entry.paper or entry.entry.kind in _WHOLES: return []
+        return [p for p in self.near(entry) if _slipped(entry.paper, p)]
+
+    def known(self,
+              entry: LibraryEntry,
+              ) -> Paper | None:
+        "The record of an entry, also where the entry has a slip that hides it."
+        return entry.record or next(iter(self.twins(entry)), None)
+
 # %% ../../nbs/75_audit.ipynb #c019
 _NAMED_ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|[\s:.]*(?:preprint|id|e-prints)?[\s:.]*(?:arxiv:)?(?:abs/)?)"
                           r"([\w.-]+\d)", re.IGNORECASE)
@@ -325,6 +406,8 @@ def _faults(case: Case, entry: LibraryEntry) -> list[tuple[str, str]]:
 def _said(words: str) -> str: return f"{words[:1].upper()}{words[1:]}."
 
 # %% ../../nbs/75_audit.ipynb #c019s
+_SEVERAL = 2  # signs that make an entry suspicious
+
 def _malformed(case: "_Near") -> Iterator[Remark]:
     "Fields that no reader can use, with the record's value where it is known."
     for entry in case.library.entries:
@@ -338,6 +421,21 @@ def _malformed(case: "_Near") -> Iterator[Remark]:
             yield _remark(case, entry, "field", "warning", _said(words),
                           f"Write {known}." if known else "Look it up and correct it.", name, change)
 
+# %% ../../nbs/75_audit.ipynb #c024
+def _venue(entry: LibraryEntry) -> str:
+    "Where an entry says that it appeared; a publisher is no venue."
+    fields = entry.entry.fields
+    return next((fields[n] for n in ("booktitle", "journal", "journaltitle") if fields.get(n)), "")
+
+def _is_preprint(entry: LibraryEntry) -> bool:
+    "Whether an entry names a server for preprints, and no place of publication."
+    fields, venue = entry.entry.fields, _venue(entry)
+    if venue: return bool(PREPRINTS.search(venue))
+    if entry.entry.kind in _WHOLES or not PREPRINTS.search(fields.get("publisher") or "arxiv"): return False
+    places = ("publisher", "howpublished", "note", "url", "doi", "eprint", "archiveprefix")
+    told = " ".join(fields.get(n, "") for n in places)
+    return bool(_arxiv_of(entry)[0] or re.search(r"arxiv|biorxiv|medrxiv", told, re.IGNORECASE))
+
 # %% ../../nbs/75_audit.ipynb #c020b
 def _borrowed(entry: LibraryEntry) -> bool:
     "Whether an entry has the identifier of a record, another title, and authors whom the record does not have."
@@ -347,9 +445,6 @@ def _borrowed(entry: LibraryEntry) -> bool:
     return bool(strangers) and not nearly_equal(entry.title, entry.record.title)
 
 # %% ../../nbs/75_audit.ipynb #c021
-_WHOLES = frozenset("""proceedings mvproceedings book mvbook collection mvcollection inbook incollection
-periodical""".split())  # types whose parts and editions share titles and identifiers
-
 def _same(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:
     "By what two entries are one paper, or share an identifier wrongly; \"\" where neither is so."
     assert a.paper and b.paper
@@ -418,21 +513,6 @@ def _better(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:  # "" where
     ahead = (why for why, a, b in zip(_WORTH, worth(better), worth(other), strict=True) if a != b)
     return next((f"; {_called(better)} {why}" for why in ahead), "")
 
-# %% ../../nbs/75_audit.ipynb #c024
-def _venue(entry: LibraryEntry) -> str:
-    "Where an entry says that it appeared; a publisher is no venue."
-    fields = entry.entry.fields
-    return next((fields[n] for n in ("booktitle", "journal", "journaltitle") if fields.get(n)), "")
-
-def _is_preprint(entry: LibraryEntry) -> bool:
-    "Whether an entry names a server for preprints, and no place of publication."
-    fields, venue = entry.entry.fields, _venue(entry)
-    if venue: return bool(PREPRINTS.search(venue))
-    if entry.entry.kind in _WHOLES or not PREPRINTS.search(fields.get("publisher") or "arxiv"): return False
-    places = ("publisher", "howpublished", "note", "url", "doi", "eprint", "archiveprefix")
-    told = " ".join(fields.get(n, "") for n in places)
-    return bool(_arxiv_of(entry)[0] or re.search(r"arxiv|biorxiv|medrxiv", told, re.IGNORECASE))
-
 # %% ../../nbs/75_audit.ipynb #c024s
 def _published(case: Case) -> Iterator[Remark]:
     "Preprints whose record names the place of publication."
@@ -448,17 +528,6 @@ def _published(case: Case) -> Iterator[Remark]:
         words = f"{_called(entry)} is given as a preprint; it was published at {venue or 'a publisher'}{year}."
         yield _remark(case, entry, "preprint", "note", words, f"Cite the published version.{link}", name,
                       (entry.entry.fields[name], venue) if name and venue else None)
-
-# %% ../../nbs/75_audit.ipynb #c025
-_WITHDRAWN = r"(?:retracted(?: article| paper)?|retraction(?: notice| note)?(?: to)?|withdrawn(?: article)?)"
-_RETRACTED = re.compile(rf"^(?:\W*{_WITHDRAWN}\s*[:\-\u2013\u2014\])])+|[(\[]\s*{_WITHDRAWN}\s*[)\]]\W*$",
-                        re.IGNORECASE)
-
-def retracted(paper: Paper,
-              ) -> bool:
-    "Whether a record says that its paper was retracted."
-    concepts = {c.lower() for c in paper.concepts}
-    return bool(_RETRACTED.search(paper.title)) or bool(concepts & {"retracted", "retracted publication"})
 
 # %% ../../nbs/75_audit.ipynb #c025s
 def _retractions(case: "_Near") -> Iterator[Remark]:
@@ -533,73 +602,6 @@ def _other_owner(case: Case, name: str, paper: Paper) -> Paper | None:
     found = _owners(case.corpus, name) if case.corpus else []
     return next((other for other in found if not akin(other.title, paper.title)), None)
 
-# %% ../../nbs/75_audit.ipynb #c028
-_LOOKED_AT = 50  # titles of the corpus that are compared with one of an entry
-_APART = 1  # years between an entry and a record with nearly its title
-_LONG_TITLE = 5  # words of a title that is recognised with another word in it
-_TELLING = 4  # words of a title that names a paper, at least
-
-def _share_somebody(a: Sequence[str], b: Sequence[str]) -> bool:
-    "Whether two lists of authors have somebody in common."
-    return bool(a and b) and len(exchanged(a, b)[0]) < len(a)
-
-def _heads(title: str) -> list[str]:
-    "What stands before the subtitle, where there is one."
-    return [head for head in re.split(r"[:?.\u2013\u2014]\s", title)[:1] if head != title]
-
-# %% ../../nbs/75_audit.ipynb #c028s
-def _slipped(ours: Paper, theirs: Paper) -> bool:
-    "Whether a record with nearly the same title is the same paper: by its authors; by all, where a word is another."
-    if not _share_somebody(ours.authors, theirs.authors): return False
-    if title_key(ours.title) == title_key(theirs.title): return tells(title_key(ours.title))
-    if not ours.year or not theirs.year or abs(ours.year - theirs.year) > _APART: return False
-    changed = changed_words(ours.title, theirs.title)
-    if not any(changed): return not any(exchanged(ours.authors, theirs.authors))
-    if len(changed[0]) == len(changed[1]) and all(map(is_slip, *changed)): return True
-    exact = not any(exchanged(ours.authors, theirs.authors)) and one_person(ours.authors[0], theirs.authors[0])
-    return exact and len(theirs.title.split()) >= _LONG_TITLE and not contradict(ours.venue or "", theirs.venue or "")
-
-# %% ../../nbs/75_audit.ipynb #c028b
-@remembered(1)
-def _titles(corpus: Corpus) -> list[str]:
-    "The titles of a corpus by row."
-    return corpus.store.titles()
-
-# %% ../../nbs/75_audit.ipynb #c028bs
-class _Near(Case):
-    "The papers of the corpus that an unmatched entry may be."
-    @made_once
-    def _found(self) -> dict[int, list[Paper]]: return {}
-
-    def near(self,
-             entry: LibraryEntry,
-             ) -> list[Paper]:  # those with nearly its title
-        "Papers with nearly the title of an entry that was not found."
-        if not self.corpus or entry.record or not entry.paper: return []
-        if id(entry) not in self._found:
-            rows, _ = self.corpus.titles.lexical.search(entry.title, _LOOKED_AT)
-            def bare(title: str) -> str: return _RETRACTED.sub("", title)
-            titles = _titles(self.corpus)
-            ours = bare(entry.title)
-            ids = [self.corpus.ids[row] for row in rows if nearly_equal(ours, theirs := bare(titles[row]))
-                   or title_key(ours) in {title_key(n) for n in _heads(theirs)} or title_key(theirs) in {
-                       title_key(n) for n in _heads(ours)}]
-            self._found[id(entry)] = self.corpus.papers(ids)
-        return self._found[id(entry)]
-
-    def twins(self,
-              entry: LibraryEntry,
-              ) -> list[Paper]:
-        "Those of them that have its authors: the entry is that paper with a slip."
-        if not entry.paper or entry.entry.kind in _WHOLES: return []
-        return [p for p in self.near(entry) if _slipped(entry.paper, p)]
-
-    def known(self,
-              entry: LibraryEntry,
-              ) -> Paper | None:
-        "The record of an entry, also where the entry has a slip that hides it."
-        return entry.record or next(iter(self.twins(entry)), None)
-
 # %% ../../nbs/75_audit.ipynb #c030
 _REGISTERED = frozenset("article inproceedings conference incollection inbook preprint".split())
 KNOWN_SHARE = .75  # share of a library that the corpus has, from which on the rest stands out
@@ -616,6 +618,8 @@ def _backwards(text: str) -> bool:
     return int(last) < int(first) and int(first[: max(len(first) - len(last), 0)] + last) < int(first)
 
 # %% ../../nbs/75_audit.ipynb #c030s
+_SLOW = 3  # years by which an arXiv id may be younger than the year
+
 def _signs(case: "_Near", entry: LibraryEntry) -> list[str]:
     "What is strange about an entry that was not found, in clauses."
     assert entry.paper
@@ -629,7 +633,14 @@ def _signs(case: "_Near", entry: LibraryEntry) -> list[str]:
     if other := next(filter(None, others), None): signs.append(f"its identifier belongs to “{other.title}”")
     return signs
 
-_SLOW = 3  # years by which an arXiv id may be younger than the year
+# %% ../../nbs/75_audit.ipynb #c031s
+_EQUAL = .93  # least share of letters in common, for titles that only differ by a slip
+
+def _all_but_equal(a: str, b: str) -> bool:
+    "Whether two titles differ by a slip only; another name before the colon makes another paper."
+    ours, theirs = title_key(a), title_key(b)
+    if ours.split()[:1] != theirs.split()[:1]: return False
+    return SequenceMatcher(None, ours, theirs, autojunk=False).ratio() >= _EQUAL
 
 # %% ../../nbs/75_audit.ipynb #c031
 def _chimera(case: "_Near", entry: LibraryEntry) -> Paper | None:
@@ -640,15 +651,6 @@ def _chimera(case: "_Near", entry: LibraryEntry) -> Paper | None:
         only_ours, _ = exchanged(entry.paper.authors, record.authors)
         if len(only_ours) == len(entry.paper.authors) and _all_but_equal(entry.title, record.title): return record
     return None
-
-# %% ../../nbs/75_audit.ipynb #c031s
-_EQUAL = .93  # least share of letters in common, for titles that only differ by a slip
-
-def _all_but_equal(a: str, b: str) -> bool:
-    "Whether two titles differ by a slip only; another name before the colon makes another paper."
-    ours, theirs = title_key(a), title_key(b)
-    if ours.split()[:1] != theirs.split()[:1]: return False
-    return SequenceMatcher(None, ours, theirs, autojunk=False).ratio() >= _EQUAL
 
 # %% ../../nbs/75_audit.ipynb #c032
 _PATIENCE = 3  # failures after which a look-up is not asked any more
@@ -671,6 +673,8 @@ def _unanswered(case: Case) -> Iterator[Remark]:
     yield Remark(path, 1, 1, 1, 2, "unconfirmed", "note", words, "Audit again later.")
 
 # %% ../../nbs/75_audit.ipynb #c032s
+_LOOK = "Look for the paper before you cite it."
+
 def _strange(case: "_Near") -> Iterator[Remark]:
     "Entries that are not known, with what is strange about them."
     entries = [e for e in case.library.entries if e.paper]
@@ -690,9 +694,6 @@ def _strange(case: "_Near") -> Iterator[Remark]:
         else: yield from _unknown(case, entry, stands_out)
 
 # %% ../../nbs/75_audit.ipynb #c033
-_SEVERAL = 2  # signs that make an entry suspicious
-_LOOK = "Look for the paper before you cite it."
-
 def _unknown(case: "_Near", entry: LibraryEntry, stands_out: bool) -> Iterator[Remark]:
     "A remark on an entry that the corpus does not have, where there is reason for one."
     signs, registered = _signs(case, entry), _asked(case, entry)
