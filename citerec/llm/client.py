@@ -666,8 +666,49 @@ def _terms(price: Price, settings: Settings) -> str:
     if not price.known: return f"price unknown (the budget counts {dollars})"
     return dollars + (f" (list prices of {PRICES_OF})" if settings.llm_price_input is None else "")
 
-class _Session:
-    "The parts of a session: a service, a price, a cache and a ledger."
+# %% ../../nbs/52_client.ipynb #c021A3
+def _call(agent: str, seconds: float, asking: _Asking, cached: bool, error: CiterecError | None) -> Call:
+    "The record of what was done for a prompt."
+    tally = asking.tally
+    cost = tally.cost if asking.price.known else None if tally.requests else 0.0
+    return Call(agent, round(seconds, 4), tally.requests, tally.input, tally.output, cost, tally.estimated, cached,
+                type(error).__name__ if error else "")
+
+# %% ../../nbs/52_client.ipynb #c021
+def _unusable(chat: _Chat) -> ServiceError | None:
+    "Why no request can be sent; the packages that send it are loaded here, which takes a while."
+    try: chat.client  # noqa: B018
+    except Exception as e:
+        problem = f"The packages that ask a language model cannot be used ({type(e).__name__})."
+        return ServiceError(problem, "Reinstall citerec. Where the environment names a SOCKS proxy, "
+                                     "install httpx[socks].")
+    return None
+
+async def _completion(llm: "LLM", prompt: Prompt, deadline: float, seconds: float,
+                      give: Callable[[str], None] | None = None) -> Completion:
+    "What is done for one prompt: look into the cache, ask, and record what it took."
+    begun, fingerprint, error = time.perf_counter(), _fingerprint(prompt, llm.settings), None
+    out = _GivenOut(llm.clean, give) if give else None
+    asking = _Asking(llm._chat, llm._ledger, llm.price, deadline, out)
+    value = _read(prompt, llm.cache.get(fingerprint))
+    cached = value is not None
+    try:
+        if not cached:
+            async with asyncio.timeout_at(deadline): value = await _formed(prompt, asking)
+            llm.cache.put(fingerprint, llm.model, value if isinstance(value, str) else value.model_dump_json())
+        elif out: out.hear(value, ended=True)
+    except Exception as e: error = _ours(e, seconds)
+    except asyncio.CancelledError:  # nobody waits any more; what was spent is told
+        left = ServiceError("Nobody waits for the answer any more.", "Ask once more.")
+        llm._ledger.record(_call(prompt.agent, time.perf_counter() - begun, asking, cached, left))
+        raise
+    call = _call(prompt.agent, time.perf_counter() - begun, asking, cached, error)
+    llm._ledger.record(call)
+    return Completion(None if error else value, error, call)
+
+# %% ../../nbs/52_client.ipynb #c021a1
+class LLM:
+    "Asks a language model, within time and budget. One object is one session."
     def __init__(self,
                  settings: Settings,  # with a language model
                  ):
@@ -704,50 +745,6 @@ class _Session:
         "A text of the service without the key, and without strings that look like a key."
         return self._chat.endpoint.clean(text)
 
-# %% ../../nbs/52_client.ipynb #c021A3
-def _call(agent: str, seconds: float, asking: _Asking, cached: bool, error: CiterecError | None) -> Call:
-    "The record of what was done for a prompt."
-    tally = asking.tally
-    cost = tally.cost if asking.price.known else None if tally.requests else 0.0
-    return Call(agent, round(seconds, 4), tally.requests, tally.input, tally.output, cost, tally.estimated, cached,
-                type(error).__name__ if error else "")
-
-# %% ../../nbs/52_client.ipynb #c021
-class _Asks(_Session):
-    "What is done for one prompt."
-    def _unusable(self) -> ServiceError | None:
-        "Why no request can be sent; the packages that send it are loaded here, which takes a while."
-        try: self._chat.client  # noqa: B018
-        except Exception as e:
-            problem = f"The packages that ask a language model cannot be used ({type(e).__name__})."
-            return ServiceError(problem, "Reinstall citerec. Where the environment names a SOCKS proxy, "
-                                         "install httpx[socks].")
-        return None
-
-    async def _ask(self, prompt: Prompt, deadline: float, seconds: float,
-                   give: Callable[[str], None] | None = None) -> Completion:
-        begun, fingerprint, error = time.perf_counter(), _fingerprint(prompt, self.settings), None
-        out = _GivenOut(self.clean, give) if give else None
-        asking = _Asking(self._chat, self._ledger, self.price, deadline, out)
-        value = _read(prompt, self.cache.get(fingerprint))
-        cached = value is not None
-        try:
-            if not cached:
-                async with asyncio.timeout_at(deadline): value = await _formed(prompt, asking)
-                self.cache.put(fingerprint, self.model, value if isinstance(value, str) else value.model_dump_json())
-            elif out: out.hear(value, ended=True)
-        except Exception as e: error = _ours(e, seconds)
-        except asyncio.CancelledError:  # nobody waits any more; what was spent is told
-            left = ServiceError("Nobody waits for the answer any more.", "Ask once more.")
-            self._ledger.record(_call(prompt.agent, time.perf_counter() - begun, asking, cached, left))
-            raise
-        call = _call(prompt.agent, time.perf_counter() - begun, asking, cached, error)
-        self._ledger.record(call)
-        return Completion(None if error else value, error, call)
-
-# %% ../../nbs/52_client.ipynb #c021a1
-class LLM(_Asks):
-    "Asks a language model, within time and budget. One object is one session."
     def beside(self,
                model: str,  # of the same service
                ) -> "LLM":
@@ -762,7 +759,7 @@ class LLM(_Asks):
             ) -> list[Completion]:  # one a prompt; an error is part of its answer
         "Ask, from code that is not asynchronous, with or without a running event loop."
         if not prompts: return []
-        if unusable := self._unusable(): return _failed(prompts, unusable)
+        if unusable := _unusable(self._chat): return _failed(prompts, unusable)
         seconds = self.seconds if seconds is None else seconds
         ours = background_loop()
         asked = asyncio.run_coroutine_threadsafe(self._ask_all(prompts, seconds), ours)
@@ -775,7 +772,7 @@ class LLM(_Asks):
         deadline = asyncio.get_running_loop().time() + seconds
         slots = asyncio.Semaphore(self.parallel)
         async def one(prompt: Prompt) -> Completion:  # what the time is too short for is not begun
-            async with slots: return await self._ask(prompt, deadline, seconds)
+            async with slots: return await _completion(self, prompt, deadline, seconds)
         return list(await asyncio.gather(*map(one, prompts)))
 
     async def astream(self,
@@ -783,7 +780,7 @@ class LLM(_Asks):
                       seconds: float | None = None,  # until the answer must be whole; None: as in the settings
                       ) -> AsyncGenerator[str | Completion, None]:  # parts of the answer, and the completion at last
         "Ask, and pass the answer on while it comes. The parts stay valid even if the completion has an error."
-        if unusable := await asyncio.to_thread(self._unusable):
+        if unusable := await asyncio.to_thread(_unusable, self._chat):
             yield _failed([prompt], unusable)[0]
             return
         seconds, loop = self.seconds if seconds is None else seconds, asyncio.get_running_loop()
@@ -793,7 +790,7 @@ class LLM(_Asks):
         async def next_part() -> str | None:
             return await asyncio.wait_for(parts.get(), max(deadline + _GRACE - time.monotonic(), .01))
         ours = background_loop()
-        asked = asyncio.run_coroutine_threadsafe(self._ask(prompt, deadline, seconds, give), ours)
+        asked = asyncio.run_coroutine_threadsafe(_completion(self, prompt, deadline, seconds, give), ours)
         asked.add_done_callback(lambda _: give(None))
         try:
             while (part := await next_part()) is not None: yield part
