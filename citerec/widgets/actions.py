@@ -12,6 +12,7 @@ from typing import Any
 
 import anywidget
 
+from ..files import shipped
 from ..llm.quoting import one_line
 
 # %% ../../nbs/91a_actions.ipynb #a005
@@ -42,151 +43,12 @@ def act_box(act: str,  # a name that `Actions` knows
 COPY_BUTTONS = (act_button("copy", "Copy \\cite", "Copy the command that cites it", nth=0)  # of any card
                 + act_button("copy", "Copy BibTeX", "Copy its entry for a bibliography", nth=1))
 
-# %% ../../nbs/91a_actions.ipynb #a008
-_CLICKS = """
-async function copy(text) {
-  try { await navigator.clipboard.writeText(text); }
-  catch {
-    const field = document.createElement("textarea");
-    field.value = text; document.body.append(field); field.select(); document.execCommand("copy"); field.remove();
-  }
-}
-function led(root, box, model) {
-  root.querySelector(".citerec-led")?.remove();
-  if (!root.querySelector("[data-act=select]:checked")) return;
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", className: "citerec-act citerec-led", textContent: "Export selected" });
-  const lead = (tries) => {
-    const menu = root.querySelector(".citerec-export")?.closest(".widget-vbox").querySelector("select");
-    if (menu?.offsetParent) menu.focus();
-    else if (tries) setTimeout(lead, 50, tries - 1);  // Python shows it soon
-  };
-  button.onclick = () => { model.send({ act: "export" }); lead(100); };
-  box.closest("label").after(button);
-}
-async function clicked(event, root, model) {
-  const node = event.target.closest("[data-act]");
-  if (!node) return;
-  const told = { ...node.dataset }, said = node.textContent, card = node.closest(".citerec-card");
-  if (told.act === "copy") {
-    await copy(card.querySelectorAll(".citerec-entry")[told.nth].textContent);
-    node.textContent = "Copied"; setTimeout(() => { node.textContent = said; }, 1500);
-    return;
-  }
-  const place = told.act === "similar" && card.querySelector("[data-slot]");
-  if (place?.innerHTML) { place.innerHTML = ""; return; }
-  if (node.hasAttribute("aria-pressed")) {
-    told.pressed = node.getAttribute("aria-pressed") !== "true";
-    const others = (card ?? root).querySelectorAll(`[data-group="${told.group}"]`);
-    for (const other of others) other.setAttribute("aria-pressed", "false");
-    node.setAttribute("aria-pressed", String(told.pressed));
-  }
-  if (node.type === "checkbox") { told.pressed = node.checked; led(root, node, model); }
-  if (told.act === "exclude") root.querySelector(".citerec-text textarea")?.focus();  // this card will be gone
-  model.send(told);
-}
-"""
-
-# %% ../../nbs/91a_actions.ipynb #a008k
-_KEYS = """
-const CONTROLS = "button, summary, a, select, input[type=checkbox], [role=button]";
-function neighbour(node, root, step) {
-  const cards = [...root.querySelectorAll(".citerec-card[data-paper]")];
-  const next = cards[cards.indexOf(node.closest(".citerec-card[data-paper]")) + step];
-  const twin = [...next?.querySelectorAll(CONTROLS) ?? []].find((other) =>
-    other.tagName === node.tagName && other.title === node.title && other.dataset.act === node.dataset.act);
-  return twin ?? next?.querySelector(CONTROLS);
-}
-function typed(event, root, model) {
-  const node = event.target, key = event.key, enter = key === "Enter", held = event.ctrlKey || event.metaKey;
-  if (!(root.closest(".citerec-views") ?? root).contains(node)) return;
-  const mine = root.contains(node), step = { ArrowDown: 1, ArrowUp: -1 }[key];
-  if (enter && held && mine && node.matches(".citerec-text textarea")) {
-    event.preventDefault(); event.stopImmediatePropagation();
-    model.send({ act: "run", text: node.value });
-  } else if (enter && mine && node.matches("input[type=text]")) {
-    node.dispatchEvent(new Event("change", { bubbles: true }));
-  } else if (node.matches(CONTROLS) && !held && !event.altKey && key !== "Escape") {
-    event.stopPropagation();
-    const card = mine && step && !node.matches("select") && node.closest(".citerec-card[data-paper]");
-    const pressed = mine && node.matches("[role=button]") && (enter || key === " ");
-    if (card || pressed) event.preventDefault();
-    if (card) neighbour(node, root, step)?.focus();
-    if (pressed) node.click();
-  }
-}
-"""
-
-# %% ../../nbs/91a_actions.ipynb #a008f
-_FOCUS = """
-function kept(root) {
-  let last = null;
-  const there = (node) => node.isConnected && node.checkVisibility();
-  const note = (event) => { last = event.type === "focusin" && root.contains(event.target) ? event.target : null; };
-  const back = () => {
-    const now = document.activeElement;
-    if (!last || (now && now !== document.body && !now.disabled && there(now))) return;
-    const like = (node) => there(node) && node.title === last.title && node.textContent === last.textContent;
-    const found = (selector, fits) => [...root.querySelectorAll(selector)].find(fits);
-    const next = there(last) ? last : found(last.tagName, like) ?? found("button.mod-primary", there);
-    if (next && !next.disabled) next.focus({ preventScroll: true });
-  };
-  const plain = () => {  // "Add PDFs (0)" counts the files that were chosen last, which reads as if there were none
-    for (const { lastChild: text } of root.querySelectorAll(".widget-upload")) {
-      if (/ \\(\\d+\\)$/.test(text?.data)) text.data = text.data.replace(/ \\(\\d+\\)$/, "");
-    }
-  };
-  plain();
-  const watch = new MutationObserver(() => { back(); plain(); });
-  const what = { subtree: true, childList: true, attributes: true, attributeFilter: ["disabled", "style"] };
-  watch.observe(root, what);
-  for (const type of ["focusin", "pointerdown"]) document.addEventListener(type, note, true);
-  return () => {
-    watch.disconnect();
-    for (const type of ["focusin", "pointerdown"]) document.removeEventListener(type, note, true);
-  };
-}
-"""
-
-# %% ../../nbs/91a_actions.ipynb #a008r
-_RENDER = """
-function render({ model, el }) {
-  let root = null, release = () => {};
-  const click = (event) => clicked(event, root, model), key = (event) => typed(event, root, model);
-  const fill = ({ slot, html, focus }) => {
-    const place = root.querySelector(`[data-slot="${CSS.escape(slot)}"]`);
-    if (place) place.innerHTML = html;
-    if (html) place?.scrollIntoView({ block: "nearest" });
-    if (focus) (place?.querySelector("button") ?? place?.querySelector("[tabindex]"))?.focus();
-  };
-  const looking = setInterval(() => {
-    root = el.closest(".citerec-view");
-    if (!root) return;
-    clearInterval(looking);
-    root.classList.add("citerec-ready");
-    root.addEventListener("click", click);
-    window.addEventListener("keydown", key, true);
-    release = kept(root);
-    model.on("msg:custom", fill);
-    model.send({ act: "ready" });
-  }, 50);
-  return () => {
-    clearInterval(looking);
-    release();
-    root?.removeEventListener("click", click);
-    window.removeEventListener("keydown", key, true);
-    model.off("msg:custom", fill);
-  };
-}
-export default { render };
-"""
-
 # %% ../../nbs/91a_actions.ipynb #a009
 Told = dict[str, Any]  # what a pressed element carries, and whether it is pressed now
 
 class Actions(anywidget.AnyWidget):
     "Tells Python what is pressed in a view; the view has the class `citerec-view`."
-    _esm = _CLICKS + _KEYS + _FOCUS + _RENDER
+    _esm = (shipped("page") / "actions.js").read_text(encoding="utf-8")
 
     def __init__(self,
                  does: Mapping[str, Callable[[Told], Any]],  # name of an action -> what happens
