@@ -202,11 +202,11 @@ def _originals(question: str, found: SearchResults) -> list[SearchResult]:
 
 # %% ../nbs/66_recommender.ipynb #as02
 def _notes(question: str, found: SearchResults, answer: Answer, corpus: Corpus) -> tuple[str, ...]:
-    "The notes on a search and its answer: nothing fits if no paper is near and no cited sentence answers well."
+    "The notes on a search, its answer and the corpus; nothing fits if no paper is near, nor a cited sentence good."
     rest = tuple(note for note in found.notes if note != NOTHING_NEAR)
     cited = [answer.passages[n - 1] for n in answer.citations]
     far = is_far(found) and not is_well_answered(question, cited, corpus.embedder, corpus.lexical.idf)
-    return (NOTHING_NEAR,) * far + rest + answer.notes
+    return (NOTHING_NEAR,) * far + tuple(dict.fromkeys([*rest, *answer.notes, *corpus.notes]))
 
 class _FromResults(_SearchMethods):
     "Answers from the papers that a search found."
