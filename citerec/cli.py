@@ -29,26 +29,9 @@ from .embedding_commands import add_commands as add_embedding
 from .optimising_commands import add_commands as add_optimising
 from .server import add_commands as add_serving
 from citerec.terminal import (
-    SAMPLE,
-    Commands,
-    Parser,
-    check_form,
-    cost_words,
-    engine_chosen,
-    engine_options,
-    form_options,
-    is_watched,
-    limit_options,
-    limits_typed,
-    model_chosen,
-    model_options,
-    preset_option,
-    print_found,
-    print_json,
-    print_remark,
-    progress_options,
-    show_progress,
-    typed_text,
+    SAMPLE, Commands, Parser, check_form, cost_words, engine_chosen, engine_options, form_options, is_watched,
+    limit_options, limits_typed, model_chosen, model_options, preset_option, print_found, print_json, print_remark,
+    progress_options, show_progress, typed_text,
 )
 
 if TYPE_CHECKING:
@@ -58,6 +41,36 @@ if TYPE_CHECKING:
     from citerec.recommender import Recommendations
     from citerec.schema import EvalSample
     from citerec.settings import Settings
+
+# %% ../nbs/99_cli.ipynb #x05
+def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
+    "Print recommendations, and say by the exit code whether there are any."
+    is_text = args.format in (None, "text")
+    if is_text: show_progress(args, "")
+    said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
+                       recommendations.to_text(verbose=args.verbose) if is_text else None)
+    if args.format not in (None, "text", "json"): said.insert(0, recommendations.state.metadata.get("coverage", ""))
+    for note in filter(None, said): print_remark(note)
+    return 0 if len(recommendations) else 1
+
+# %% ../nbs/99_cli.ipynb #x09
+def _recommend(args: argparse.Namespace) -> int:
+    "Print recommendations; report each agent as it finishes."
+    text = typed_text(args)
+    check_form(args.format)
+    show_progress(args, f"opening the corpus{f' {args.corpus}' if args.corpus else ''} …")
+    from citerec.recommender import Recommendations, load
+    recommender = load(args.corpus, args.preset, pick=args.pick, **model_chosen(args))
+    state = None
+    for event in recommender.stream(
+            text, k=args.k, known_ids=args.known_ids, min_confidence=args.min_confidence, **limits_typed(args)):
+        if not args.verbose: show_progress(args, f"{event.agent}: {event.seconds:.2f} s, {event.words}")
+        state = event.state
+    assert state, "a run ends with at least one event"
+    if llm := state.metadata.get("llm"):
+        session = f"this session {cost_words(llm['session'])}, of ${llm['budget']:g} at most"
+        show_progress(args, f"{llm['model']}: {cost_words(llm['run'])}; {session}")
+    return _show(args, Recommendations(state))
 
 # %% ../nbs/99_cli.ipynb #p06
 def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
@@ -82,6 +95,44 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_recommend)
     return parser
 
+# %% ../nbs/99_cli.ipynb #y02
+_LONG_LIST = re.compile(r"([^|,:]+(?:\|[^|,:]+){2})(?:\|[^|,:]+)+")  # more than three names with | between them
+
+def _short_query(query: str) -> str:
+    "The query of a service for people: without technical parameters, with lists cut after three names."
+    def cut(names: re.Match[str]) -> str: return f"{names[1]}|… ({names[0].count('|') + 1} in all)"
+    return _LONG_LIST.sub(cut, unquote(query).partition("&")[0])
+
+# %% ../nbs/99_cli.ipynb #y04
+def _counted(counts: dict[str, int]) -> str:
+    "Counts as words, those that are not 0."
+    return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
+
+def _origin(about: dict[str, Any]) -> dict[str, str]:
+    "What the sources of a corpus say of themselves, by the name of the line."
+    sources = about.get("sources", [about])
+    queries = (_short_query(str(one["query"])) for one in sources if one.get("query"))
+    works = (_counted(one["works"]) for one in sources if one.get("works"))
+    entries = (_counted(one["entries"]) for one in sources if one.get("entries"))
+    merged = ", ".join(f"{number:,} by {reason}" for reason, number in about.get("merged", {}).items())
+    return {"query": "; ".join(queries), "works": "; ".join(works), "entries": "; ".join(entries), "merged": merged}
+
+# %% ../nbs/99_cli.ipynb #y06
+def _summary(corpus) -> str:
+    "What a corpus holds, a line a fact."
+    from citerec.data.building import updates_told
+    from citerec.llm.quoting import one_line
+    manifest, counts = corpus.manifest, corpus.manifest["counts"]
+    years = [year for year in corpus.store.years() if year]
+    facts = {"folder": corpus.folder, "source": manifest["source"], **_origin(manifest.get("about", {})),
+             "papers": f"{counts['papers']:,}, of which {counts['abstracts']:,} with {corpus.text_kind}",
+             "citations": f"{counts['edges']:,} inside the corpus, {counts['edges_outside']:,} to papers outside",
+             "contexts": f"{counts['contexts']:,} citing sentences",
+             "years": f"{min(years)} to {max(years)}" if years else "unknown",
+             "model": manifest["model"], "fetched": manifest["fetched"], "updated": updates_told(manifest)}
+    if (report := corpus.files / "report.txt").exists(): facts["report"] = report
+    return "\n".join(f"{name:<10} {one_line(str(fact))}" for name, fact in facts.items() if fact != "")
+
 # %% ../nbs/99_cli.ipynb #p08
 _TYPED: dict[str, dict[str, Any]] = {  # choices of a source -> arguments of the parser; every default is None
     "vectors": {"metavar": "FILE"},
@@ -105,6 +156,22 @@ _TYPED: dict[str, dict[str, Any]] = {  # choices of a source -> arguments of the
     "venues": {"metavar": "NAMES"},
     "contexts": {"action": "store_true", "default": None},
 }
+
+# %% ../nbs/99_cli.ipynb #c009a
+def _build(args: argparse.Namespace) -> int:
+    "Build a corpus."
+    from citerec.data.catalogue import build
+    chosen = {name: getattr(args, name) for name in CHOICES if getattr(args, name) is not None}
+    with build(args.folder, args.source, engine_chosen(args), is_watched(args), **chosen) as corpus:
+        print(*corpus.repaired, _summary(corpus), sep="\n")
+    return 0
+
+# %% ../nbs/99_cli.ipynb #c009aa
+def _update(args: argparse.Namespace) -> int:
+    "Add to a corpus what is new."
+    from citerec.data.catalogue import update
+    with update(args.folder, engine_chosen(args), is_watched(args)) as corpus: print(_summary(corpus))
+    return 0
 
 # %% ../nbs/99_cli.ipynb #p10
 def _build_options(commands: Commands) -> argparse.ArgumentParser:
@@ -136,6 +203,22 @@ def _update_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_update)
     return parser
 
+# %% ../nbs/99_cli.ipynb #y08
+def _check(args: argparse.Namespace) -> int:
+    "Name what is damaged in a corpus, and repair it where that is asked for."
+    from citerec.data.corpus import check_corpus, repair_corpus
+    from citerec.data.sample import open_corpus
+    from citerec.llm.quoting import one_line
+    from citerec.trust import is_trusted
+    with open_corpus(args.folder or "sample") as corpus: folder = corpus.folder
+    faults = repair_corpus(folder, progress=is_watched(args)) if args.repair else check_corpus(folder)
+    print(*map(one_line, faults), sep="\n", end="\n" if faults else "")
+    if args.repair or not faults:
+        known = is_trusted(folder / "manifest.json")
+        print(f"{folder} is whole{'' if known else ': it is as its maker left it; who that was, no checksum can say'}")
+    else: print(f"Run `citerec check {folder} --repair` to make this again.")
+    return 1 if faults and not args.repair else 0
+
 # %% ../nbs/99_cli.ipynb #p10s
 def _check_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec check`."
@@ -146,6 +229,68 @@ def _check_options(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--repair", action="store_true", help="make again what is damaged")
     parser.set_defaults(run=_check)
     return parser
+
+# %% ../nbs/99_cli.ipynb #c009b
+def _run_files(path: Path | None, names: Sequence[str]) -> dict[str, Path]:
+    "Where the answers of each system are kept: one file, or one a system."
+    if path is None: return {}
+    from citerec.evaluation.experiment import file_name
+    return {name: path if len(names) == 1 else path.with_name(f"{file_name(name)}.{path.name}") for name in names}
+
+# %% ../nbs/99_cli.ipynb #y10
+def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "dict[str, System]":
+    "Systems by name; one of several whose model cannot be had is left out, which a remark says."
+    from citerec.data.embeddings import embeddings_of
+    from citerec.errors import ModelError
+    from citerec.evaluation.systems import make_system
+    further = [f"embedding:{embedding.model}" for embedding in embeddings_of(corpus)] if "embeddings" in names else []
+    wanted = [one for name in names for one in (further if name == "embeddings" else [name])]
+    systems: dict[str, System] = {}
+    for name in dict.fromkeys(wanted):
+        try: systems[name] = make_system(name, corpus, settings)
+        except ModelError as e:
+            if len(wanted) == 1: raise
+            print_remark(f"{name} is left out. {e}")
+    return systems
+
+def _save_plot(compared: "Experiment", path: Path) -> None:
+    "Draw a comparison into a file; raises `InputError` for a kind of file that cannot be drawn."
+    from citerec.errors import InputError
+    os.environ["MPLBACKEND"] = "agg"  # nearer than a matplotlibrc of this folder; it could name modules and TeX code
+    import matplotlib
+    try:
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            compared.plot().savefig(path)
+    except (OSError, ValueError) as e:
+        raise InputError(f"{path} cannot be drawn ({e}).",
+                         "Name a .png, .svg or .pdf in a folder that exists.") from None
+
+# %% ../nbs/99_cli.ipynb #y10z
+def _evaluate(args: argparse.Namespace) -> int:
+    "Measure systems on a query set."
+    from citerec.data.sample import open_corpus
+    from citerec.evaluation.benchmark import given, make_queries, read_queries
+    from citerec.evaluation.experiment import criteria, experiment, learned_from
+    from citerec.settings import load_settings
+    settings = load_settings()
+    read = read_queries(args.queries) if args.queries else None
+    names = list(dict.fromkeys(args.system or ["pipeline"]))
+    with open_corpus(args.folder, settings) as corpus:
+        queries = given(read or make_queries(corpus), not args.without_known, args.within)
+        systems = _systems(names, corpus, settings)
+        files = _run_files(Path(args.run_file) if args.run_file else None, list(systems))
+        compared = experiment(systems, queries, keep=files, allow_fitted=True, progress=is_watched(args))
+        for note in compared.notes: print_remark(note)
+        for name, system in systems.items():
+            if seen := len(learned_from(system, queries)):
+                print_remark(f"{name} was fitted on {seen} of the citing documents of these queries; "
+                        "its figures are too good.")
+    if args.plot: _save_plot(compared, Path(args.plot))
+    rows = json.loads(compared.table.to_json(orient="index"))
+    if args.json: print_json({"queries": len(queries), "systems": rows})
+    else: print(compared, criteria(compared.table), sep="\n")
+    return 0
 
 # %% ../nbs/99_cli.ipynb #p12
 def _evaluate_options(commands: Commands) -> argparse.ArgumentParser:
@@ -174,6 +319,73 @@ def _evaluate_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_evaluate)
     return parser
 
+# %% ../nbs/99_cli.ipynb #y11
+def _fit(args: argparse.Namespace) -> int:
+    "Fit the ranker to a corpus, or tune its encoder."
+    from citerec.data.sample import open_corpus
+    from citerec.evaluation.fitting import fit_corpus
+    from citerec.evaluation.tuning import tune_encoder
+    fit, what = (tune_encoder, "encoder") if args.encoder else (fit_corpus, "ranker")
+    with open_corpus(args.folder) as corpus: report = fit(corpus, drafts=args.draft, progress=is_watched(args))
+    print(report)
+    print(f"kept in {args.folder}" if report["kept"] else f"not kept: the {what} in use is as good")
+    return 0
+
+# %% ../nbs/99_cli.ipynb #p13
+def _fit_options(commands: Commands) -> argparse.ArgumentParser:
+    "Describe `citerec fit`."
+    parser = commands.add_parser(
+        "fit", help="fit the ranker, or tune the encoder, to a corpus",
+        description="Fits a ranker on a corpus' own citations and keeps it in the corpus where it beats the one in use "
+                    "on a held-out fold. With --encoder, the encoder is tuned instead.")
+    parser.add_argument("folder", metavar="FOLDER", help="a corpus")
+    parser.add_argument("--encoder", action="store_true",
+                        help="tune the encoder on the corpus' citing sentences; a run that was stopped is continued")
+    parser.add_argument("--draft", metavar="FILE", action="append", default=[],
+                        help="learn from a draft of yours and its bibliography as well; may be given several times")
+    parser.set_defaults(run=_fit)
+    return parser
+
+# %% ../nbs/99_cli.ipynb #c009c
+def _kinds(counts: dict[str, int]) -> str:
+    "How many queries there are of each kind, in words."
+    return ", ".join(f"{count:,} {kind}{'s' * (count != 1)}" for kind, count in counts.items() if count)
+
+def _write_queries(path: Path, queries: "Sequence[EvalSample]") -> None:
+    "Write queries as JSON lines, packed where the name ends in .gz; the file is whole or not there."
+    import gzip
+
+    from citerec.files import write_atomically
+    lines = b"".join(query.model_dump_json().encode() + b"\n" for query in queries)
+    packed = gzip.compress(lines, mtime=0) if path.suffix == ".gz" else lines
+    write_atomically(path, lambda file: file.write(packed))
+
+# %% ../nbs/99_cli.ipynb #y13
+def _queries(args: argparse.Namespace) -> int:
+    "Write an evaluation set of a corpus."
+    from citerec.data.sample import open_corpus
+    from citerec.data.votes import Votes
+    from citerec.errors import InputError
+    from citerec.evaluation.benchmark import make_queries, marker_queries
+    from citerec.evaluation.fitting import training_queries
+    if args.n < 1: raise InputError(f"--n is {args.n}, and no queries would be made.", "Give 1 or more.")
+    with open_corpus(args.folder) as corpus:
+        abstracts = make_queries(corpus, args.n, args.min_references) if args.kind in ("abstracts", "both") else []
+        sentences = training_queries(corpus, 0, args.n, 0) if args.kind in ("sentences", "both") else []
+        if args.kind == "markers": sentences = marker_queries(corpus, args.n)
+        votes = Votes(corpus.folder).queries(corpus.columns.row_of) if args.kind == "votes" else []
+    made = [*abstracts, *sentences, *votes]
+    none = f"The corpus in {args.folder} has no {'votes' if args.kind == 'votes' else 'citing sentences'}."
+    if not made: raise InputError(none, "Make queries of its abstracts: --kind abstracts.")
+    if args.kind == "both" and not sentences: print_remark(none)
+    _write_queries(Path(args.out), made)
+    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences), "voted text": len(votes)})
+    cited = sum(len(query.relevant) for query in made)
+    print(f"{args.out}: {len(made):,} quer{'y' if len(made) == 1 else 'ies'} ({kinds}) "
+          f"with {cited:,} citation{'s' * (cited != 1)}; "
+          f"measure with `citerec evaluate {args.folder} --queries {args.out}`")
+    return 0
+
 # %% ../nbs/99_cli.ipynb #p12z
 def _queries_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec queries`."
@@ -195,20 +407,32 @@ def _queries_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_queries)
     return parser
 
-# %% ../nbs/99_cli.ipynb #p13
-def _fit_options(commands: Commands) -> argparse.ArgumentParser:
-    "Describe `citerec fit`."
-    parser = commands.add_parser(
-        "fit", help="fit the ranker, or tune the encoder, to a corpus",
-        description="Fits a ranker on a corpus' own citations and keeps it in the corpus where it beats the one in use "
-                    "on a held-out fold. With --encoder, the encoder is tuned instead.")
-    parser.add_argument("folder", metavar="FOLDER", help="a corpus")
-    parser.add_argument("--encoder", action="store_true",
-                        help="tune the encoder on the corpus' citing sentences; a run that was stopped is continued")
-    parser.add_argument("--draft", metavar="FILE", action="append", default=[],
-                        help="learn from a draft of yours and its bibliography as well; may be given several times")
-    parser.set_defaults(run=_fit)
-    return parser
+# %% ../nbs/99_cli.ipynb #c009cc
+def _list_runs(file: str, as_json: bool) -> int:
+    "Print the runs in a file."
+    from citerec.runs import runs
+    kept = runs(file)
+    if as_json: print_json([run.model_dump(mode="json") for run in kept])
+    else: print("\n".join(map(str, kept)) or f"{file} holds no runs.")
+    return 0
+
+# %% ../nbs/99_cli.ipynb #c009ccs
+def _runs(args: argparse.Namespace) -> int:
+    "List the runs that were kept, or continue one."
+    from citerec.errors import InputError
+    from citerec.runs import resume, runs
+    from citerec.settings import load_settings
+    file = args.file or load_settings().checkpoint
+    if not file:
+        raise InputError("No file of runs is named.", "Name one, or set CITEREC_CHECKPOINT, and runs are kept there.")
+    if args.after and not args.resume:
+        raise InputError("--after says where a run is continued, and no run is named.", "Name it with --resume.")
+    if not args.resume: return _list_runs(file, args.format == "json")
+    check_form(args.format)
+    from citerec.recommender import Recommendations, load
+    place = next((run.corpus for run in runs(file) if run.run_id.startswith(args.resume)), None)
+    recommender = load(args.corpus or place or None, args.preset, **model_chosen(args))
+    return _show(args, Recommendations(resume(recommender.pipeline, file, args.resume, args.after)))
 
 # %% ../nbs/99_cli.ipynb #p13s
 def _runs_options(commands: Commands) -> argparse.ArgumentParser:
@@ -228,6 +452,21 @@ def _runs_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_runs)
     return parser
 
+# %% ../nbs/99_cli.ipynb #c009d
+def _info(args: argparse.Namespace) -> int:
+    "Print what a corpus holds."
+    from citerec.data.qdrant import EmbeddedIndex
+    from citerec.data.sample import open_corpus
+    from citerec.llm.client import make_llm
+    from citerec.settings import load_settings
+    settings = load_settings(**model_chosen(args))
+    llm = make_llm(settings)
+    with open_corpus(args.folder or settings.corpus) as corpus:
+        print(_summary(corpus))
+        if corpus.answering != EmbeddedIndex.name: print(f"{'index':<10} {corpus.answering}")
+    print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
+    return 0
+
 # %% ../nbs/99_cli.ipynb #p14
 def _info_options(commands: Commands) -> argparse.ArgumentParser:
     "Describe `citerec info`."
@@ -239,31 +478,128 @@ def _info_options(commands: Commands) -> argparse.ArgumentParser:
     parser.set_defaults(run=_info)
     return parser
 
-# %% ../nbs/99_cli.ipynb #p14s
-def _app_options(commands: Commands) -> argparse.ArgumentParser:
-    "Describe `citerec app`."
-    parser = commands.add_parser(
-        "app", help="open the app in JupyterLab, or as a page without code",
-        description=f"Opens {NOTEBOOK} of this folder in JupyterLab, and makes it where it is not there. "
-                    "Other options are passed on to JupyterLab, or to Voilà; paths in them have to be absolute.")
-    parser.add_argument("--page", action="store_true",
-                        help="show the app without code, by Voilà; only this machine can reach the page, "
-                             "and only with the token in its address")
-    parser.add_argument("--notebook", metavar="FILE",
-                        help="open this notebook instead; --page runs all code in it")
-    parser.set_defaults(run=_app)
-    return parser
+# %% ../nbs/99_cli.ipynb #d05
+def _open_draft(args: argparse.Namespace, file: str) -> Any:
+    "A draft, with the corpus that its action needs."
+    show_progress(args, f"reading {file} …")
+    from citerec.writing.draft import Draft, remember_bibliography
+    if args.remember: remember_bibliography(file, args.bib or ())
+    if args.action == "undo": return Draft.open(Path(file), bibliography=(), format=args.kind)
+    from citerec.recommender import load
+    rec = load(args.corpus, args.preset, **model_chosen(args))
+    return Draft.open(Path(file), rec, args.bib, getattr(args, "also", ()), args.kind, is_watched(args))
 
-def _trust_options(commands: Commands) -> argparse.ArgumentParser:
-    "Describe `citerec trust`."
-    parser = commands.add_parser(
-        "trust", help="let a .env, or another file or folder that came from somebody else, act",
-        description="Says what a file or folder holds, and lets it act. The trust ends when the content changes.")
-    parser.add_argument("path", nargs="?", default=".", metavar="PATH",
-                        help="a file, a corpus, or a folder with a .env (default: the .env of this folder)")
-    parser.add_argument("--forget", action="store_true", help="take the trust back")
-    parser.set_defaults(run=_trust)
-    return parser
+# %% ../nbs/99_cli.ipynb #d05b
+def _report(form: str, report: Any) -> int:
+    "Print a report, and say by the exit code whether something is missing."
+    from citerec.llm.quoting import visible
+    if form == "json": print_json(report.to_dict())
+    elif form == "lsp": print_json(report.to_lsp())
+    elif form == "text": print(report)
+    else:
+        text = {"github": report.to_github, "markdown": report.to_markdown, "html": report.to_html}[form]()
+        if text: print(visible(text.rstrip("\n")))
+    return report.exit_code
+
+# %% ../nbs/99_cli.ipynb #d05c
+def _found(args: argparse.Namespace, file: str, only: Container[str]) -> Any:
+    "The report of one draft, or of a bibliography; what takes long is left out where it is not asked for."
+    if args.action == "check": return _open_draft(args, file).check(gaps=not only or "gap" in only)
+    show_progress(args, f"reading {file} …")
+    from citerec.recommender import load
+    from citerec.sources.crossref import CrossrefSource
+    from citerec.writing.draft import audit_file, remember_bibliography
+    if args.remember: remember_bibliography(file, args.bib or ())
+    rec = load(args.corpus, args.preset, **model_chosen(args))
+    return audit_file(file, rec, args.bib, CrossrefSource().repair if args.look_up else None, args.kind,
+                      not only or "misfit" in only)
+
+# %% ../nbs/99_cli.ipynb #d05d
+def _find(args: argparse.Namespace) -> int:
+    "Print what is found in drafts."
+    from citerec.writing.remarks import Report
+    only = {code.strip() for codes in args.only or () for code in codes.split(",")}
+    reports = [_found(args, file, only) for file in args.drafts]
+    remarks = tuple(remark for report in reports for remark in report if not only or remark.code in only)
+    unread = tuple(words for report in reports for words in report.unread)
+    title = reports[0].title if len(reports) == 1 else f"{len(reports)} drafts"
+    read = tuple(line for report in reports for line in report.read)
+    return _report(args.format, Report(remarks, title, unread, read))
+
+# %% ../nbs/99_cli.ipynb #d06
+def _make_change(args: argparse.Namespace, change: Any, lines: Sequence[str] = (), **more: Any) -> None:
+    "Say which files are written, show the change, and write it."
+    from citerec.llm.quoting import one_line
+    if change.touched:
+        print_remark(f"{'Would write' if args.dry_run else 'Writes'} {', '.join(map(one_line, change.touched))}.")
+    for line in (*change.notes, *lines): print_remark(line)
+    if not args.dry_run: change.apply()
+    if args.json: print_json({"written": bool(change) and not args.dry_run, "title": change.title,
+                               "diff": change.diff(), **more})
+    else: print(change)
+
+# %% ../nbs/99_cli.ipynb #d06b
+def _answer(question: str) -> str:  # "yes", "stop", or "no", which everything else means
+    "Ask the person at the terminal; the end of the input means stop."
+    print(question, end=" ", file=sys.stderr, flush=True)
+    typed = sys.stdin.readline()
+    known = {"y": "yes", "yes": "yes", "q": "stop", "quit": "stop"}
+    return known.get(typed.strip().lower(), "no") if typed else "stop"
+
+# %% ../nbs/99_cli.ipynb #d06bu
+def _chosen(args: argparse.Namespace, draft: Any, found: Sequence[Any]) -> list[Any]:
+    "The gaps at which to cite what comes first: those that a person at the terminal says yes to."
+    from citerec.writing.gaps import Gap
+    gaps = [f for f in found if isinstance(f.place, Gap) and f.best]
+    asks = sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() and not args.json and not args.dry_run
+    if not asks: return []
+    chosen = []
+    for f in gaps:
+        (line,) = draft.told([f], {}, 0, [f.place])
+        answer = _answer(f"{line}\nCite it? [y/N, q to stop]")
+        if answer == "stop": break
+        if answer == "yes": chosen.append(f.place)
+    return chosen
+
+def _fill(args: argparse.Namespace) -> int:
+    "Write the best paper into each slot; the exit code says whether all of them got one."
+    draft = _open_draft(args, args.drafts[0])
+    found = draft.fill(gaps=args.gaps, progress=is_watched(args))
+    chosen = _chosen(args, draft, found)
+    change = draft.write(found, args.min_confidence, args.cite_command, True, args.create, chosen)
+    left = [f.line for f in found if not f.is_written(args.min_confidence, chosen)]
+    lines = draft.told(found, change.keys, args.min_confidence, chosen)
+    _make_change(args, change, lines, places=len(found), left=left, found=[f.to_dict() for f in found])
+    if not args.dry_run: draft.refresh()
+    nearest = draft.left_open(found, args.min_confidence, chosen)
+    if not found and not nearest:
+        print_remark("The draft has no open slot; --gaps lists sentences that need a citation, too.")
+    total = len(found) + len(nearest) - len(left)
+    if nearest: print_remark(f"{len(nearest)} of {total} still open. What comes nearest:")
+    for line in nearest: print_remark(line)
+    return 1 if nearest else 0
+
+# %% ../nbs/99_cli.ipynb #d06c
+def _cite(args: argparse.Namespace) -> int:
+    "Write one citation."
+    from citerec.writing.insertion import place_at
+    draft = _open_draft(args, args.drafts[0])
+    place = place_at(draft.manuscript, args.place)
+    _make_change(args, draft.cite(place, args.paper, args.cite_command, True, args.create))
+    return 0
+
+# %% ../nbs/99_cli.ipynb #d06d
+def _draft(args: argparse.Namespace) -> int:
+    "Check, cite in, fill or audit a draft, or take back what was written."
+    if args.action in ("check", "audit"): return _find(args)
+    if args.action == "fill": return _fill(args)
+    if args.action == "cite": return _cite(args)
+    if args.old_records:
+        from citerec.llm.quoting import counted
+        from citerec.writing.changes import import_changes
+        print_remark(f"{counted(import_changes(args.drafts[0]), 'record')} taken over")
+    print(f"took back {_open_draft(args, args.drafts[0]).undo()}")
+    return 0
 
 # %% ../nbs/99_cli.ipynb #d02
 _FORMS = ("text", "json", "github", "lsp", "markdown", "html")  # of a report
@@ -356,403 +692,6 @@ def _draft_details(actions: dict[str, argparse.ArgumentParser]) -> None:
             "not read does")
     audit("--look-up", action="store_true", help="ask Crossref for entries that the corpus does not have")
 
-# %% ../nbs/99_cli.ipynb #p16
-def make_parser() -> argparse.ArgumentParser:
-    "Describe all commands and options."
-    parser = Parser(prog="citerec", description="Recommends papers to cite for a text, and shows why.")
-    parser.add_argument("--version", action="version", version=f"citerec {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="command")
-    working = (_recommend_options, _build_options, _update_options, _check_options, _evaluate_options,
-               _queries_options, _fit_options, _runs_options)
-    for describe in working:
-        command = describe(commands)
-        if describe is _queries_options: continue  # it is quick and shows no progress
-        progress_options(command)
-    add_asking(commands)
-    add_optimising(commands)
-    add_embedding(commands)
-    add_serving(commands)
-    for describe in (_draft_options, _info_options, _trust_options, _app_options): describe(commands)
-    return parser
-
-# %% ../nbs/99_cli.ipynb #x05
-def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
-    "Print recommendations, and say by the exit code whether there are any."
-    is_text = args.format in (None, "text")
-    if is_text: show_progress(args, "")
-    said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
-                       recommendations.to_text(verbose=args.verbose) if is_text else None)
-    if args.format not in (None, "text", "json"): said.insert(0, recommendations.state.metadata.get("coverage", ""))
-    for note in filter(None, said): print_remark(note)
-    return 0 if len(recommendations) else 1
-
-# %% ../nbs/99_cli.ipynb #x09
-def _recommend(args: argparse.Namespace) -> int:
-    "Print recommendations; report each agent as it finishes."
-    text = typed_text(args)
-    check_form(args.format)
-    show_progress(args, f"opening the corpus{f' {args.corpus}' if args.corpus else ''} …")
-    from citerec.recommender import Recommendations, load
-    recommender = load(args.corpus, args.preset, pick=args.pick, **model_chosen(args))
-    state = None
-    for event in recommender.stream(
-            text, k=args.k, known_ids=args.known_ids, min_confidence=args.min_confidence, **limits_typed(args)):
-        if not args.verbose: show_progress(args, f"{event.agent}: {event.seconds:.2f} s, {event.words}")
-        state = event.state
-    assert state, "a run ends with at least one event"
-    if llm := state.metadata.get("llm"):
-        session = f"this session {cost_words(llm['session'])}, of ${llm['budget']:g} at most"
-        show_progress(args, f"{llm['model']}: {cost_words(llm['run'])}; {session}")
-    return _show(args, Recommendations(state))
-
-# %% ../nbs/99_cli.ipynb #y02
-_LONG_LIST = re.compile(r"([^|,:]+(?:\|[^|,:]+){2})(?:\|[^|,:]+)+")  # more than three names with | between them
-
-def _short_query(query: str) -> str:
-    "The query of a service for people: without technical parameters, with lists cut after three names."
-    def cut(names: re.Match[str]) -> str: return f"{names[1]}|… ({names[0].count('|') + 1} in all)"
-    return _LONG_LIST.sub(cut, unquote(query).partition("&")[0])
-
-# %% ../nbs/99_cli.ipynb #y04
-def _counted(counts: dict[str, int]) -> str:
-    "Counts as words, those that are not 0."
-    return ", ".join(f"{number:,} {name}" for name, number in counts.items() if number)
-
-def _origin(about: dict[str, Any]) -> dict[str, str]:
-    "What the sources of a corpus say of themselves, by the name of the line."
-    sources = about.get("sources", [about])
-    queries = (_short_query(str(one["query"])) for one in sources if one.get("query"))
-    works = (_counted(one["works"]) for one in sources if one.get("works"))
-    entries = (_counted(one["entries"]) for one in sources if one.get("entries"))
-    merged = ", ".join(f"{number:,} by {reason}" for reason, number in about.get("merged", {}).items())
-    return {"query": "; ".join(queries), "works": "; ".join(works), "entries": "; ".join(entries), "merged": merged}
-
-# %% ../nbs/99_cli.ipynb #y06
-def _summary(corpus) -> str:
-    "What a corpus holds, a line a fact."
-    from citerec.data.building import updates_told
-    from citerec.llm.quoting import one_line
-    manifest, counts = corpus.manifest, corpus.manifest["counts"]
-    years = [year for year in corpus.store.years() if year]
-    facts = {"folder": corpus.folder, "source": manifest["source"], **_origin(manifest.get("about", {})),
-             "papers": f"{counts['papers']:,}, of which {counts['abstracts']:,} with {corpus.text_kind}",
-             "citations": f"{counts['edges']:,} inside the corpus, {counts['edges_outside']:,} to papers outside",
-             "contexts": f"{counts['contexts']:,} citing sentences",
-             "years": f"{min(years)} to {max(years)}" if years else "unknown",
-             "model": manifest["model"], "fetched": manifest["fetched"], "updated": updates_told(manifest)}
-    if (report := corpus.files / "report.txt").exists(): facts["report"] = report
-    return "\n".join(f"{name:<10} {one_line(str(fact))}" for name, fact in facts.items() if fact != "")
-
-# %% ../nbs/99_cli.ipynb #c009a
-def _build(args: argparse.Namespace) -> int:
-    "Build a corpus."
-    from citerec.data.catalogue import build
-    chosen = {name: getattr(args, name) for name in CHOICES if getattr(args, name) is not None}
-    with build(args.folder, args.source, engine_chosen(args), is_watched(args), **chosen) as corpus:
-        print(*corpus.repaired, _summary(corpus), sep="\n")
-    return 0
-
-# %% ../nbs/99_cli.ipynb #c009aa
-def _update(args: argparse.Namespace) -> int:
-    "Add to a corpus what is new."
-    from citerec.data.catalogue import update
-    with update(args.folder, engine_chosen(args), is_watched(args)) as corpus: print(_summary(corpus))
-    return 0
-
-# %% ../nbs/99_cli.ipynb #y08
-def _check(args: argparse.Namespace) -> int:
-    "Name what is damaged in a corpus, and repair it where that is asked for."
-    from citerec.data.corpus import check_corpus, repair_corpus
-    from citerec.data.sample import open_corpus
-    from citerec.llm.quoting import one_line
-    from citerec.trust import is_trusted
-    with open_corpus(args.folder or "sample") as corpus: folder = corpus.folder
-    faults = repair_corpus(folder, progress=is_watched(args)) if args.repair else check_corpus(folder)
-    print(*map(one_line, faults), sep="\n", end="\n" if faults else "")
-    if args.repair or not faults:
-        known = is_trusted(folder / "manifest.json")
-        print(f"{folder} is whole{'' if known else ': it is as its maker left it; who that was, no checksum can say'}")
-    else: print(f"Run `citerec check {folder} --repair` to make this again.")
-    return 1 if faults and not args.repair else 0
-
-# %% ../nbs/99_cli.ipynb #c009b
-def _run_files(path: Path | None, names: Sequence[str]) -> dict[str, Path]:
-    "Where the answers of each system are kept: one file, or one a system."
-    if path is None: return {}
-    from citerec.evaluation.experiment import file_name
-    return {name: path if len(names) == 1 else path.with_name(f"{file_name(name)}.{path.name}") for name in names}
-
-# %% ../nbs/99_cli.ipynb #y10
-def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "dict[str, System]":
-    "Systems by name; one of several whose model cannot be had is left out, which a remark says."
-    from citerec.data.embeddings import embeddings_of
-    from citerec.errors import ModelError
-    from citerec.evaluation.systems import make_system
-    further = [f"embedding:{embedding.model}" for embedding in embeddings_of(corpus)] if "embeddings" in names else []
-    wanted = [one for name in names for one in (further if name == "embeddings" else [name])]
-    systems: dict[str, System] = {}
-    for name in dict.fromkeys(wanted):
-        try: systems[name] = make_system(name, corpus, settings)
-        except ModelError as e:
-            if len(wanted) == 1: raise
-            print_remark(f"{name} is left out. {e}")
-    return systems
-
-def _save_plot(compared: "Experiment", path: Path) -> None:
-    "Draw a comparison into a file; raises `InputError` for a kind of file that cannot be drawn."
-    from citerec.errors import InputError
-    os.environ["MPLBACKEND"] = "agg"  # nearer than a matplotlibrc of this folder; it could name modules and TeX code
-    import matplotlib
-    try:
-        with matplotlib.rc_context():
-            matplotlib.rcdefaults()
-            compared.plot().savefig(path)
-    except (OSError, ValueError) as e:
-        raise InputError(f"{path} cannot be drawn ({e}).",
-                         "Name a .png, .svg or .pdf in a folder that exists.") from None
-
-# %% ../nbs/99_cli.ipynb #y10z
-def _evaluate(args: argparse.Namespace) -> int:
-    "Measure systems on a query set."
-    from citerec.data.sample import open_corpus
-    from citerec.evaluation.benchmark import given, make_queries, read_queries
-    from citerec.evaluation.experiment import criteria, experiment, learned_from
-    from citerec.settings import load_settings
-    settings = load_settings()
-    read = read_queries(args.queries) if args.queries else None
-    names = list(dict.fromkeys(args.system or ["pipeline"]))
-    with open_corpus(args.folder, settings) as corpus:
-        queries = given(read or make_queries(corpus), not args.without_known, args.within)
-        systems = _systems(names, corpus, settings)
-        files = _run_files(Path(args.run_file) if args.run_file else None, list(systems))
-        compared = experiment(systems, queries, keep=files, allow_fitted=True, progress=is_watched(args))
-        for note in compared.notes: print_remark(note)
-        for name, system in systems.items():
-            if seen := len(learned_from(system, queries)):
-                print_remark(f"{name} was fitted on {seen} of the citing documents of these queries; "
-                        "its figures are too good.")
-    if args.plot: _save_plot(compared, Path(args.plot))
-    rows = json.loads(compared.table.to_json(orient="index"))
-    if args.json: print_json({"queries": len(queries), "systems": rows})
-    else: print(compared, criteria(compared.table), sep="\n")
-    return 0
-
-# %% ../nbs/99_cli.ipynb #y11
-def _fit(args: argparse.Namespace) -> int:
-    "Fit the ranker to a corpus, or tune its encoder."
-    from citerec.data.sample import open_corpus
-    from citerec.evaluation.fitting import fit_corpus
-    from citerec.evaluation.tuning import tune_encoder
-    fit, what = (tune_encoder, "encoder") if args.encoder else (fit_corpus, "ranker")
-    with open_corpus(args.folder) as corpus: report = fit(corpus, drafts=args.draft, progress=is_watched(args))
-    print(report)
-    print(f"kept in {args.folder}" if report["kept"] else f"not kept: the {what} in use is as good")
-    return 0
-
-# %% ../nbs/99_cli.ipynb #c009c
-def _kinds(counts: dict[str, int]) -> str:
-    "How many queries there are of each kind, in words."
-    return ", ".join(f"{count:,} {kind}{'s' * (count != 1)}" for kind, count in counts.items() if count)
-
-def _write_queries(path: Path, queries: "Sequence[EvalSample]") -> None:
-    "Write queries as JSON lines, packed where the name ends in .gz; the file is whole or not there."
-    import gzip
-
-    from citerec.files import write_atomically
-    lines = b"".join(query.model_dump_json().encode() + b"\n" for query in queries)
-    packed = gzip.compress(lines, mtime=0) if path.suffix == ".gz" else lines
-    write_atomically(path, lambda file: file.write(packed))
-
-# %% ../nbs/99_cli.ipynb #y13
-def _queries(args: argparse.Namespace) -> int:
-    "Write an evaluation set of a corpus."
-    from citerec.data.sample import open_corpus
-    from citerec.data.votes import Votes
-    from citerec.errors import InputError
-    from citerec.evaluation.benchmark import make_queries, marker_queries
-    from citerec.evaluation.fitting import training_queries
-    if args.n < 1: raise InputError(f"--n is {args.n}, and no queries would be made.", "Give 1 or more.")
-    with open_corpus(args.folder) as corpus:
-        abstracts = make_queries(corpus, args.n, args.min_references) if args.kind in ("abstracts", "both") else []
-        sentences = training_queries(corpus, 0, args.n, 0) if args.kind in ("sentences", "both") else []
-        if args.kind == "markers": sentences = marker_queries(corpus, args.n)
-        votes = Votes(corpus.folder).queries(corpus.columns.row_of) if args.kind == "votes" else []
-    made = [*abstracts, *sentences, *votes]
-    none = f"The corpus in {args.folder} has no {'votes' if args.kind == 'votes' else 'citing sentences'}."
-    if not made: raise InputError(none, "Make queries of its abstracts: --kind abstracts.")
-    if args.kind == "both" and not sentences: print_remark(none)
-    _write_queries(Path(args.out), made)
-    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences), "voted text": len(votes)})
-    cited = sum(len(query.relevant) for query in made)
-    print(f"{args.out}: {len(made):,} quer{'y' if len(made) == 1 else 'ies'} ({kinds}) "
-          f"with {cited:,} citation{'s' * (cited != 1)}; "
-          f"measure with `citerec evaluate {args.folder} --queries {args.out}`")
-    return 0
-
-# %% ../nbs/99_cli.ipynb #d05
-def _open_draft(args: argparse.Namespace, file: str) -> Any:
-    "A draft, with the corpus that its action needs."
-    show_progress(args, f"reading {file} …")
-    from citerec.writing.draft import Draft, remember_bibliography
-    if args.remember: remember_bibliography(file, args.bib or ())
-    if args.action == "undo": return Draft.open(Path(file), bibliography=(), format=args.kind)
-    from citerec.recommender import load
-    rec = load(args.corpus, args.preset, **model_chosen(args))
-    return Draft.open(Path(file), rec, args.bib, getattr(args, "also", ()), args.kind, is_watched(args))
-
-# %% ../nbs/99_cli.ipynb #d05b
-def _report(form: str, report: Any) -> int:
-    "Print a report, and say by the exit code whether something is missing."
-    from citerec.llm.quoting import visible
-    if form == "json": print_json(report.to_dict())
-    elif form == "lsp": print_json(report.to_lsp())
-    elif form == "text": print(report)
-    else:
-        text = {"github": report.to_github, "markdown": report.to_markdown, "html": report.to_html}[form]()
-        if text: print(visible(text.rstrip("\n")))
-    return report.exit_code
-
-# %% ../nbs/99_cli.ipynb #d05c
-def _found(args: argparse.Namespace, file: str, only: Container[str]) -> Any:
-    "The report of one draft, or of a bibliography; what takes long is left out where it is not asked for."
-    if args.action == "check": return _open_draft(args, file).check(gaps=not only or "gap" in only)
-    show_progress(args, f"reading {file} …")
-    from citerec.recommender import load
-    from citerec.sources.crossref import CrossrefSource
-    from citerec.writing.draft import audit_file, remember_bibliography
-    if args.remember: remember_bibliography(file, args.bib or ())
-    rec = load(args.corpus, args.preset, **model_chosen(args))
-    return audit_file(file, rec, args.bib, CrossrefSource().repair if args.look_up else None, args.kind,
-                      not only or "misfit" in only)
-
-# %% ../nbs/99_cli.ipynb #d05d
-def _find(args: argparse.Namespace) -> int:
-    "Print what is found in drafts."
-    from citerec.writing.remarks import Report
-    only = {code.strip() for codes in args.only or () for code in codes.split(",")}
-    reports = [_found(args, file, only) for file in args.drafts]
-    remarks = tuple(remark for report in reports for remark in report if not only or remark.code in only)
-    unread = tuple(words for report in reports for words in report.unread)
-    title = reports[0].title if len(reports) == 1 else f"{len(reports)} drafts"
-    read = tuple(line for report in reports for line in report.read)
-    return _report(args.format, Report(remarks, title, unread, read))
-
-# %% ../nbs/99_cli.ipynb #d06
-def _make_change(args: argparse.Namespace, change: Any, lines: Sequence[str] = (), **more: Any) -> None:
-    "Say which files are written, show the change, and write it."
-    from citerec.llm.quoting import one_line
-    if change.touched:
-        print_remark(f"{'Would write' if args.dry_run else 'Writes'} {', '.join(map(one_line, change.touched))}.")
-    for line in (*change.notes, *lines): print_remark(line)
-    if not args.dry_run: change.apply()
-    if args.json: print_json({"written": bool(change) and not args.dry_run, "title": change.title,
-                               "diff": change.diff(), **more})
-    else: print(change)
-
-# %% ../nbs/99_cli.ipynb #d06b
-def _answer(question: str) -> str:  # "yes", "stop", or "no", which everything else means
-    "Ask the person at the terminal; the end of the input means stop."
-    print(question, end=" ", file=sys.stderr, flush=True)
-    typed = sys.stdin.readline()
-    known = {"y": "yes", "yes": "yes", "q": "stop", "quit": "stop"}
-    return known.get(typed.strip().lower(), "no") if typed else "stop"
-
-def _chosen(args: argparse.Namespace, draft: Any, found: Sequence[Any]) -> list[Any]:
-    "The gaps at which to cite what comes first: those that a person at the terminal says yes to."
-    from citerec.writing.gaps import Gap
-    gaps = [f for f in found if isinstance(f.place, Gap) and f.best]
-    asks = sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() and not args.json and not args.dry_run
-    if not asks: return []
-    chosen = []
-    for f in gaps:
-        (line,) = draft.told([f], {}, 0, [f.place])
-        answer = _answer(f"{line}\nCite it? [y/N, q to stop]")
-        if answer == "stop": break
-        if answer == "yes": chosen.append(f.place)
-    return chosen
-
-def _fill(args: argparse.Namespace) -> int:
-    "Write the best paper into each slot; the exit code says whether all of them got one."
-    draft = _open_draft(args, args.drafts[0])
-    found = draft.fill(gaps=args.gaps, progress=is_watched(args))
-    chosen = _chosen(args, draft, found)
-    change = draft.write(found, args.min_confidence, args.cite_command, True, args.create, chosen)
-    left = [f.line for f in found if not f.is_written(args.min_confidence, chosen)]
-    lines = draft.told(found, change.keys, args.min_confidence, chosen)
-    _make_change(args, change, lines, places=len(found), left=left, found=[f.to_dict() for f in found])
-    if not args.dry_run: draft.refresh()
-    nearest = draft.left_open(found, args.min_confidence, chosen)
-    if not found and not nearest:
-        print_remark("The draft has no open slot; --gaps lists sentences that need a citation, too.")
-    total = len(found) + len(nearest) - len(left)
-    if nearest: print_remark(f"{len(nearest)} of {total} still open. What comes nearest:")
-    for line in nearest: print_remark(line)
-    return 1 if nearest else 0
-
-# %% ../nbs/99_cli.ipynb #d06c
-def _cite(args: argparse.Namespace) -> int:
-    "Write one citation."
-    from citerec.writing.insertion import place_at
-    draft = _open_draft(args, args.drafts[0])
-    place = place_at(draft.manuscript, args.place)
-    _make_change(args, draft.cite(place, args.paper, args.cite_command, True, args.create))
-    return 0
-
-# %% ../nbs/99_cli.ipynb #d06d
-def _draft(args: argparse.Namespace) -> int:
-    "Check, cite in, fill or audit a draft, or take back what was written."
-    if args.action in ("check", "audit"): return _find(args)
-    if args.action == "fill": return _fill(args)
-    if args.action == "cite": return _cite(args)
-    if args.old_records:
-        from citerec.llm.quoting import counted
-        from citerec.writing.changes import import_changes
-        print_remark(f"{counted(import_changes(args.drafts[0]), 'record')} taken over")
-    print(f"took back {_open_draft(args, args.drafts[0]).undo()}")
-    return 0
-
-# %% ../nbs/99_cli.ipynb #c009cc
-def _list_runs(file: str, as_json: bool) -> int:
-    "Print the runs in a file."
-    from citerec.runs import runs
-    kept = runs(file)
-    if as_json: print_json([run.model_dump(mode="json") for run in kept])
-    else: print("\n".join(map(str, kept)) or f"{file} holds no runs.")
-    return 0
-
-# %% ../nbs/99_cli.ipynb #c009ccs
-def _runs(args: argparse.Namespace) -> int:
-    "List the runs that were kept, or continue one."
-    from citerec.errors import InputError
-    from citerec.runs import resume, runs
-    from citerec.settings import load_settings
-    file = args.file or load_settings().checkpoint
-    if not file:
-        raise InputError("No file of runs is named.", "Name one, or set CITEREC_CHECKPOINT, and runs are kept there.")
-    if args.after and not args.resume:
-        raise InputError("--after says where a run is continued, and no run is named.", "Name it with --resume.")
-    if not args.resume: return _list_runs(file, args.format == "json")
-    check_form(args.format)
-    from citerec.recommender import Recommendations, load
-    place = next((run.corpus for run in runs(file) if run.run_id.startswith(args.resume)), None)
-    recommender = load(args.corpus or place or None, args.preset, **model_chosen(args))
-    return _show(args, Recommendations(resume(recommender.pipeline, file, args.resume, args.after)))
-
-# %% ../nbs/99_cli.ipynb #c009d
-def _info(args: argparse.Namespace) -> int:
-    "Print what a corpus holds."
-    from citerec.data.qdrant import EmbeddedIndex
-    from citerec.data.sample import open_corpus
-    from citerec.llm.client import make_llm
-    from citerec.settings import load_settings
-    settings = load_settings(**model_chosen(args))
-    llm = make_llm(settings)
-    with open_corpus(args.folder or settings.corpus) as corpus:
-        print(_summary(corpus))
-        if corpus.answering != EmbeddedIndex.name: print(f"{'index':<10} {corpus.answering}")
-    print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
-    return 0
-
 # %% ../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
 _LARGEST = 1 << 28  # bytes of it
@@ -821,6 +760,21 @@ def _app(args: argparse.Namespace) -> int:
         return subprocess.call(command)
     os.execv(command[0], command)
 
+# %% ../nbs/99_cli.ipynb #p14s
+def _app_options(commands: Commands) -> argparse.ArgumentParser:
+    "Describe `citerec app`."
+    parser = commands.add_parser(
+        "app", help="open the app in JupyterLab, or as a page without code",
+        description=f"Opens {NOTEBOOK} of this folder in JupyterLab, and makes it where it is not there. "
+                    "Other options are passed on to JupyterLab, or to Voilà; paths in them have to be absolute.")
+    parser.add_argument("--page", action="store_true",
+                        help="show the app without code, by Voilà; only this machine can reach the page, "
+                             "and only with the token in its address")
+    parser.add_argument("--notebook", metavar="FILE",
+                        help="open this notebook instead; --page runs all code in it")
+    parser.set_defaults(run=_app)
+    return parser
+
 # %% ../nbs/99_cli.ipynb #t02
 def _shown_lines(content: bytes) -> list[str]:
     "What a .env sets, a line a setting; of a key, that it is one. Raises `InputError` if it is not text."
@@ -838,7 +792,7 @@ def _recipe_lines(content: bytes) -> list[str]:
     except (ValueError, AttributeError, RecursionError): recipe = None
     if not isinstance(recipe, dict): return ["It does not say how the corpus is made, so it cannot be updated."]
     taken = {name: recipe[name] for name in ("source", *CHOICES) if recipe.get(name) is not None}
-    return ["`citerec update` reads and asks:", *(f"  {name}={json.dumps(value)}" for name, value in taken.items())]
+    return ["`citerec update` reads and asks:", *(f"{name}={json.dumps(value)}" for name, value in taken.items())]
 
 def _acting(path: Path) -> list[Path]:
     "The files at a path that act where they are trusted. Raises `InputError` if there is none."
@@ -870,6 +824,37 @@ def _trust(args: argparse.Namespace) -> int:
     for file, content in zip(files, contents, strict=True): trust(file, content=content)
     print(one_line(f"{path} is trusted until it changes; `citerec trust --forget` takes it back"))
     return 0
+
+# %% ../nbs/99_cli.ipynb #p14su
+def _trust_options(commands: Commands) -> argparse.ArgumentParser:
+    "Describe `citerec trust`."
+    parser = commands.add_parser(
+        "trust", help="let a .env, or another file or folder that came from somebody else, act",
+        description="Says what a file or folder holds, and lets it act. The trust ends when the content changes.")
+    parser.add_argument("path", nargs="?", default=".", metavar="PATH",
+                        help="a file, a corpus, or a folder with a .env (default: the .env of this folder)")
+    parser.add_argument("--forget", action="store_true", help="take the trust back")
+    parser.set_defaults(run=_trust)
+    return parser
+
+# %% ../nbs/99_cli.ipynb #p16
+def make_parser() -> argparse.ArgumentParser:
+    "Describe all commands and options."
+    parser = Parser(prog="citerec", description="Recommends papers to cite for a text, and shows why.")
+    parser.add_argument("--version", action="version", version=f"citerec {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    working = (_recommend_options, _build_options, _update_options, _check_options, _evaluate_options,
+               _queries_options, _fit_options, _runs_options)
+    for describe in working:
+        command = describe(commands)
+        if describe is _queries_options: continue  # it is quick and shows no progress
+        progress_options(command)
+    add_asking(commands)
+    add_optimising(commands)
+    add_embedding(commands)
+    add_serving(commands)
+    for describe in (_draft_options, _info_options, _trust_options, _app_options): describe(commands)
+    return parser
 
 # %% ../nbs/99_cli.ipynb #c017
 class _Line(logging.Formatter):
