@@ -10,11 +10,11 @@ import asyncio
 import os
 import re
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import date
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from .asking.answers import Answer, astream_answer, is_well_answered, paper_passages
 from .asking.filters import by_rules, parse_query, reformulate
@@ -38,14 +38,19 @@ from .schema import Paper, ParsedQuery, PipelineState, Recommendation, SearchFil
 from .settings import Settings, load_settings
 
 # %% ../nbs/66_recommender.ipynb #e10
-class _Asking:
-    "A corpus with its agents, and the questions that it can be asked."
+_LISTS = 8  # last lists that are remembered
+
+class Recommender:
+    "A corpus with the agents that search it."
     def __init__(self,
                  corpus: Corpus,  # opened, as `Corpus.open` gives it
                  settings: Settings | None = None,  # None: from the environment
                  ):
         self.corpus, self.settings = corpus, settings or load_settings()
         self.pipeline = Pipeline(corpus, self.settings)
+        self._lists = deque[Recommendations](maxlen=_LISTS)
+
+    def __repr__(self) -> str: return f"Recommender({self.corpus!r})"
 
     @made_once
     def concepts(self) -> Counter[str]:
@@ -53,256 +58,14 @@ class _Asking:
         return Counter(concept for concepts in self.corpus.columns.concepts for concept in concepts)
 
     @made_once
-    def ranking(self) -> Pipeline:
-        "Agents that rank papers and explain none: no quotations are looked for, and no language model is asked."
-        offline = self.settings.model_copy(update={"llm": "offline"})
-        return Pipeline(self.corpus, offline, {"grounding": lambda state: {"grounded_candidates": ()},
-                                               "synthesis": lambda state: {"final_recommendations": ()}})
+    def _ranking(self) -> Pipeline: return _ranking_only(self.corpus, self.settings)
 
     def _question(self, text: str, k: int | None, limits: Limits) -> PipelineState:
         return question(self.corpus, self.settings, self.concepts, text, k, limits)
 
-# %% ../nbs/66_recommender.ipynb #se04
-def _query(text: Any, most: int) -> str:
-    "A query without white space around it; raises `InputError` if it is not a query."
-    if not isinstance(text, str):
-        raise InputError(f"The query has to be a string, not {kind_of(text)}.", "Put it into quotes.")
-    query = text.encode("utf-8", "replace").decode("utf-8").strip()  # a broken copy may contain unpaired surrogates
-    if not query: raise InputError("The query is empty.", "Name a topic, an author, a year or a paper.")
-    if len(query) > most:
-        raise InputError(f"The query has {len(query):,} characters, more than the {most:,} that are accepted.",
-                         "Ask for one section at a time, or raise CITEREC_MAX_TEXT_CHARS.")
-    return query
-
-# %% ../nbs/66_recommender.ipynb #se04y
-def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) -> ParsedQuery:
-    "A query with its papers as ids, and without concepts that no paper has."
-    filters, known = parsed.filters, tuple(c for c in parsed.filters.concepts if c.lower() in concepts)
-    notes = [f"No paper of this corpus has the concept “{one_line(c)}”." for c in filters.concepts if c not in known]
-    within = _papers(corpus, filters.within_ids, "named in the query")
-    limits = filters.model_copy(update={"concepts": known, "within_ids": within})
-    return parsed.model_copy(update={"filters": limits, "notes": (*parsed.notes, *notes)})
-
-# %% ../nbs/66_recommender.ipynb #se06
-_WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
-                          r"|develop|creat|author|present|came? out|appear)", re.I)
-_CITED = 20  # papers of the agents that a search takes
-
-class _Searching(_Asking):
-    "Checks what is searched for, and runs the search."
-    def _model(self) -> LLM | None: return self.pipeline.llm if self.settings.llm_query else None
-
-    def _read(self, text: str) -> ParsedQuery: return parse_query(text, self._model())
-
-    def _cited(self, parsed: ParsedQuery) -> list[tuple[int, float]]:
-        "Rows and scores of the papers that the agents would cite for a query; none where they cannot read it."
-        if not parsed.is_relevant or not parsed.semantic_query: return []
-        for text in (parsed.semantic_query, f"{parsed.semantic_query} [CITATION]"):  # a marker makes a name a text
-            try: ranked = self.ranking.run(PipelineState(user_text=text, filters=parsed.filters)).reranked_candidates
-            except InputError: continue
-            return [(self.corpus.columns.row_of[r.paper.paper_id], r.rerank_score) for r in ranked[:_CITED]]
-        return []
-
-    def _search(self, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
-                source: Paper | None = None) -> SearchResults:
-        if limits.get("min_confidence") is not None:
-            raise InputError("A search has scores but no confidences.", "Leave min_confidence out, or use `recommend`.")
-        wanted, most = _whole(k, "number of results (k)", 1, 100), _whole(num_queries, "num_queries", 0, 10)
-        n, settings, llm = self.settings.num_queries if most is None else most, self.settings, self._model()
-        given = _filters(self.corpus, self.concepts, limits)
-        parsed = _found_names(self.corpus, self.concepts, parsed)
-        parsed = parsed.model_copy(update={"filters": joined(parsed.filters, given)})
-        words, asked = source.title if source else parsed.semantic_query, list[str]()
-        def found(parsed: ParsedQuery) -> SearchResults:
-            return search(self.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
-                          settings.rrf_k, asked, source, self._cited(parsed) if source is None else (),
-                          bool(_WHO_OR_WHEN.search(parsed.original_query)))
-        results = found(parsed)
-        if llm and n and words and parsed.is_relevant and is_far(results):  # other words, where these find nothing near
-            asked = reformulate(words, n, llm)
-            note = "The language model gave no other wordings that fit the query."
-            wider = found(parsed) if asked else results
-            if asked and not is_far(wider): results = wider
-            elif not asked: results = found(parsed.model_copy(update={"notes": (*parsed.notes, note)}))
-        if results or parsed.source != "llm" or not parsed.is_relevant: return results
-        plain = _found_names(self.corpus, self.concepts, by_rules(parsed.original_query, date.today()))
-        plain = plain.model_copy(update={"filters": joined(plain.filters, given)})
-        if plain.filters == parsed.filters: return results
-        note = f"No paper passes the limits that the language model has read ({limits_in_words(parsed.filters)})."
-        return found(plain.model_copy(update={"notes": (f"{note} They were left out.", *plain.notes)}))
-
-# %% ../nbs/66_recommender.ipynb #se07
-class _Worded(_Searching):
-    "Searches with words."
-    def search(self,
-               text: str | ParsedQuery,  # a topic, limits in plain words, a paper by id, link or title; or parsed
-               k: int | None = None,  # results wanted, 1 to 100; None: as in the settings
-               *,
-               parse: bool = True,  # read limits from the words; False: search for all of them
-               num_queries: int | None = None,  # further wordings that are searched, 0 to 10; None: as in the settings
-               **limits: Unpack[Limits],
-               ) -> SearchResults:  # best first; a list that draws itself
-        "Search in plain words; raises `InputError` for an unknown paper, and for limits that make no sense."
-        if isinstance(text, ParsedQuery): return self._search(text, k, num_queries, limits)
-        _check_kinds(text, limits)
-        query = _query(text, self.settings.max_text_chars)
-        parsed = self.parse(query) if parse else ParsedQuery(original_query=query, semantic_query=query)
-        return self._search(parsed, k, num_queries, limits)
-
-    def parse(self,
-              text: str,  # a query
-              ) -> ParsedQuery:  # its topic, its limits, and whether it is searched at all
-        "Read a query as `search` does; raises `InputError` for an unknown paper."
-        return read_query(self.corpus, _query(text, self.settings.max_text_chars), self._read)
-
-# %% ../nbs/66_recommender.ipynb #se08
-def _source(corpus: Corpus, paper: Any) -> Paper:
-    "Find the record of the paper that is searched with."
-    if isinstance(paper, Paper): return paper
-    name = paper if isinstance(paper, str) else getattr(getattr(paper, "paper", paper), "paper_id", None)
-    if not isinstance(name, str):
-        raise InputError(f"A search needs a paper, not {kind_of(paper)}.", "Give a record, an id, a link or a title.")
-    ids = [name] if name in corpus.columns.row_of else corpus.find(name.strip())
-    if not ids: raise InputError(f"This corpus has no paper {shortened(name)}.", "Give one that it has.")
-    return corpus.papers(ids[:1])[0]
-
-class _SearchMethods(_Worded):
-    "Searches with words and with papers."
-    def similar(self,
-                paper: Paper | Recommendation | SearchResult | str,  # a record, or an id, DOI, link, key or title
-                k: int | None = None,  # results wanted, 1 to 100; None: as in the settings
-                *,
-                num_queries: int | None = None,  # further wordings that are searched, 0 to 10; None: as in the settings
-                **limits: Unpack[Limits],
-                ) -> SearchResults:  # best first, without the paper itself
-        "Search with a paper; raises `InputError` if it is neither a record nor a paper of the corpus."
-        source = _source(self.corpus, paper)
-        _check_kinds(source.text, limits)
-        asked = ParsedQuery(original_query=f"similar to {source.paper_id}", semantic_query=source.text)
-        return self._search(asked, k, num_queries, limits, source)
-
-# %% ../nbs/66_recommender.ipynb #as01
-_QUESTION = 2_000  # most characters of a question; `recommend` takes longer texts
-
-def _checked_question(text: Any) -> str:
-    "A question on one line; raises `InputError` if it is not a question."
-    asked = one_line(_query(text, _LARGE))
-    if len(asked) <= _QUESTION: return asked
-    raise InputError(f"The question has {len(asked):,} characters, more than the {_QUESTION:,} that are accepted.",
-                     "Ask in a sentence or two; `recommend` takes longer texts.")
-
-def _topic(found: SearchResults, asked: str) -> str:
-    "The question for the answer: without its limits, or unchanged if it has none."
-    words = found.parsed.semantic_query
-    return words if words and parse_query(asked).filters != SearchFilter() else asked
-
-def _originals(question: str, found: SearchResults) -> list[SearchResult]:
-    "The paper that a question for an author or a year means; none for other questions."
-    return list(found[:1]) if _WHO_OR_WHEN.search(question) and found and "recommendation" in found[0].found_by else []
-
-# %% ../nbs/66_recommender.ipynb #as02
-def _notes(question: str, found: SearchResults, answer: Answer, corpus: Corpus) -> tuple[str, ...]:
-    "The notes on a search, its answer and the corpus; nothing fits if no paper is near, nor a cited sentence good."
-    rest = tuple(note for note in found.notes if note != NOTHING_NEAR)
-    cited = [answer.passages[n - 1] for n in answer.citations]
-    far = is_far(found) and not is_well_answered(question, cited, corpus.embedder, corpus.lexical.idf)
-    return (NOTHING_NEAR,) * far + tuple(dict.fromkeys([*rest, *answer.notes, *corpus.notes]))
-
-class _FromResults(_SearchMethods):
-    "Answers from the papers that a search found."
-    async def astream_from(self,
-                           found: SearchResults,  # `[2]` in the answer is the second of these
-                           ) -> AsyncGenerator[str | Answer, None]:  # checked parts of the text; then the `Answer`
-        "Answer the question of a search from the papers that it found."
-        asked = one_line(found.parsed.original_query)
-        if not found.parsed.is_relevant:
-            polite = found.parsed.irrelevant_response or "Ask a question about research."
-            yield polite
-            yield Answer(asked, polite)
-            return
-        topic, listing = _topic(found, asked), not found.parsed.semantic_query or bool(found.source_paper)
-        results, originals, llm = list(found), _originals(asked, found), self.pipeline.llm
-        if originals: results, listing, llm = originals, True, None  # the record names authors and years
-        passages = await asyncio.to_thread(paper_passages, self.corpus, topic, [result.paper for result in results])
-        parts = astream_answer(topic, passages, llm, embedder=self.corpus.embedder,
-                               idf=self.corpus.lexical.idf, listing=listing,
-                               instructions=instructions_for("answer", self.corpus))
-        async with aclosing(parts):
-            async for part in parts:
-                if isinstance(part, str): yield part
-                else:
-                    notes = await asyncio.to_thread(_notes, topic, found, part, self.corpus)
-                    yield replace(part, question=asked, notes=notes)
-
-# %% ../nbs/66_recommender.ipynb #as02s
-class _Streaming(_FromResults):
-    "An answer part by part."
-    async def astream_ask(self,
-                          question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
-                          k: int = 5,  # papers that the answer rests on, 1 to 50
-                          **limits: Unpack[Limits],
-                          ) -> AsyncGenerator[str | Answer, None]:  # checked parts of the text; at last the `Answer`
-        "The same as `ask`, part by part as it is written, for asynchronous code."
-        refuse_fork()
-        asked, wanted = _checked_question(question), _whole(k, "number of papers (k)", 1, 50) or 5
-        found = await asyncio.to_thread(lambda: self.search(asked, wanted, **limits))
-        async with aclosing(self.astream_from(found)) as parts:
-            async for part in parts: yield part
-
-# %% ../nbs/66_recommender.ipynb #as03
-class _Answers(_Streaming):
-    "Answers as a whole."
-    def ask(self,
-            question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
-            k: int = 5,  # papers that the answer rests on, 1 to 50
-            **limits: Unpack[Limits],
-            ) -> Answer:  # draws itself, with numbered sources
-        "Answer a question from papers, in scripts and in Jupyter; raises `InputError` for invalid arguments."
-        *_, last = each_of(lambda: self.astream_ask(question, k, **limits))
-        assert isinstance(last, Answer)
-        return last
-
-    async def aask(self,
-                   question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
-                   k: int = 5,  # papers that the answer rests on, 1 to 50
-                   **limits: Unpack[Limits],
-                   ) -> Answer:  # draws itself, with numbered sources
-        "The same as `ask` for asynchronous code."
-        *_, last = [part async for part in self.astream_ask(question, k, **limits)]
-        assert isinstance(last, Answer)
-        return last
-
-# %% ../nbs/66_recommender.ipynb #ex01
-_LISTS = 8  # last lists that are remembered
-
-class _Explained(_Answers):
-    "Explains recommendations."
-    @made_once
-    def _lists(self) -> deque[Recommendations]: return deque(maxlen=_LISTS)
-
     def _remembered(self, state: PipelineState) -> Recommendations:
-        found = Recommendations(state)
-        self._lists.append(found)
+        self._lists.append(found := Recommendations(state))
         return found
-
-    def explain(self,
-                paper: Recommendation,  # such as `found[0]`
-                found: Recommendations | None = None,  # the list it is from; None: one of the last 8 lists
-                ) -> Explanation:  # draws itself: signals with their shares of the score, reason, quotation, path
-        "Tell why a paper was recommended; raises `InputError` if it is of no known list."
-        if not isinstance(paper, Recommendation):
-            raise InputError(f"A recommendation can be explained, not {kind_of(paper)}.", "Give one, such as found[0].")
-        lists = [found] if found is not None else list(self._lists)[::-1]
-        listed = next((one for one in lists if paper in one.state.final_recommendations), None)
-        if listed is None:
-            raise InputError("This recommendation is of none of the last lists.", "Give its list, too: found=found.")
-        reranking = self.pipeline._reranking
-        return Explanation(paper, shares_of(self.corpus, reranking.ranker, listed.state, paper))
-
-# %% ../nbs/66_recommender.ipynb #c007
-class Recommender(_Explained):
-    "A corpus with the agents that search it."
-    def __repr__(self) -> str: return f"Recommender({self.corpus!r})"
 
     def recommend(self,
                   text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
@@ -336,6 +99,74 @@ class Recommender(_Explained):
         "The same as `stream` for asynchronous code."
         return self.pipeline.astream(self._question(text, k, limits))
 
+    def explain(self,
+                paper: Recommendation,  # such as `found[0]`
+                found: Recommendations | None = None,  # the list it is from; None: one of the last 8 lists
+                ) -> Explanation:  # draws itself: signals with their shares of the score, reason, quotation, path
+        "Tell why a paper was recommended; raises `InputError` if it is of no known list."
+        return _explained(self.pipeline, [found] if found is not None else list(self._lists)[::-1], paper)
+
+    def search(self,
+               text: str | ParsedQuery,  # a topic, limits in plain words, a paper by id, link or title; or parsed
+               k: int | None = None,  # results wanted, 1 to 100; None: as in the settings
+               *,
+               parse: bool = True,  # read limits from the words; False: search for all of them
+               num_queries: int | None = None,  # further wordings that are searched, 0 to 10; None: as in the settings
+               **limits: Unpack[Limits],
+               ) -> SearchResults:  # best first; a list that draws itself
+        "Search in plain words; raises `InputError` for an unknown paper, and for limits that make no sense."
+        return _search(self, _wanted(self, text, parse, limits), k, num_queries, limits)
+
+    def parse(self,
+              text: str,  # a query
+              ) -> ParsedQuery:  # its topic, its limits, and whether it is searched at all
+        "Read a query as `search` does; raises `InputError` for an unknown paper."
+        query = _query(text, self.settings.max_text_chars)
+        return read_query(self.corpus, query, lambda words: parse_query(words, _query_model(self)))
+
+    def similar(self,
+                paper: Paper | Recommendation | SearchResult | str,  # a record, or an id, DOI, link, key or title
+                k: int | None = None,  # results wanted, 1 to 100; None: as in the settings
+                *,
+                num_queries: int | None = None,  # further wordings that are searched, 0 to 10; None: as in the settings
+                **limits: Unpack[Limits],
+                ) -> SearchResults:  # best first, without the paper itself
+        "Search with a paper; raises `InputError` if it is neither a record nor a paper of the corpus."
+        source = _source(self.corpus, paper)
+        return _search(self, _alike(source, limits), k, num_queries, limits, source)
+
+    def ask(self,
+            question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
+            k: int = 5,  # papers that the answer rests on, 1 to 50
+            **limits: Unpack[Limits],
+            ) -> Answer:  # draws itself, with numbered sources
+        "Answer a question from papers, in scripts and in Jupyter; raises `InputError` for invalid arguments."
+        *_, answer = each_of(lambda: self.astream_ask(question, k, **limits))
+        return cast(Answer, answer)
+
+    async def aask(self,
+                   question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
+                   k: int = 5,  # papers that the answer rests on, 1 to 50
+                   **limits: Unpack[Limits],
+                   ) -> Answer:  # draws itself, with numbered sources
+        "The same as `ask` for asynchronous code."
+        *_, answer = [part async for part in self.astream_ask(question, k, **limits)]
+        return cast(Answer, answer)
+
+    def astream_ask(self,
+                    question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
+                    k: int = 5,  # papers that the answer rests on, 1 to 50
+                    **limits: Unpack[Limits],
+                    ) -> AsyncGenerator[str | Answer, None]:  # checked parts of the text; at last the `Answer`
+        "The same as `ask`, part by part as it is written, for asynchronous code."
+        return _asked(self, question, k, limits)
+
+    def astream_from(self,
+                     found: SearchResults,  # `[2]` in the answer is the second of these
+                     ) -> AsyncGenerator[str | Answer, None]:  # checked parts of the text; then the `Answer`
+        "Answer the question of a search from the papers that it found."
+        return _answer_from(self, found)
+
 # %% ../nbs/66_recommender.ipynb #c007a
 @documented
 def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "sample"; None: as in the settings
@@ -351,3 +182,166 @@ def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "s
 
 # %% ../nbs/66_recommender.ipynb #c007ay
 for _named in (Recommender, Recommendations, SearchResults, Answer, Explanation, Library, Corpus): documented(_named)
+
+# %% ../nbs/66_recommender.ipynb #se04
+def _query(text: Any, most: int) -> str:
+    "A query without white space around it; raises `InputError` if it is not a query."
+    if not isinstance(text, str):
+        raise InputError(f"The query has to be a string, not {kind_of(text)}.", "Put it into quotes.")
+    query = text.encode("utf-8", "replace").decode("utf-8").strip()  # a broken copy may contain unpaired surrogates
+    if not query: raise InputError("The query is empty.", "Name a topic, an author, a year or a paper.")
+    if len(query) > most:
+        raise InputError(f"The query has {len(query):,} characters, more than the {most:,} that are accepted.",
+                         "Ask for one section at a time, or raise CITEREC_MAX_TEXT_CHARS.")
+    return query
+
+# %% ../nbs/66_recommender.ipynb #se04y
+def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) -> ParsedQuery:
+    "A query with its papers as ids, and without concepts that no paper has."
+    filters, known = parsed.filters, tuple(c for c in parsed.filters.concepts if c.lower() in concepts)
+    notes = [f"No paper of this corpus has the concept “{one_line(c)}”." for c in filters.concepts if c not in known]
+    within = _papers(corpus, filters.within_ids, "named in the query")
+    limits = filters.model_copy(update={"concepts": known, "within_ids": within})
+    return parsed.model_copy(update={"filters": limits, "notes": (*parsed.notes, *notes)})
+
+# %% ../nbs/66_recommender.ipynb #se06
+_CITED = 20  # papers of the agents that a search takes
+
+def _ranking_only(corpus: Corpus, settings: Settings) -> Pipeline:
+    "Agents that rank papers and explain none: no quotations are looked for, and no language model is asked."
+    return Pipeline(corpus, settings.model_copy(update={"llm": "offline"}),
+                    {"grounding": lambda state: {"grounded_candidates": ()},
+                     "synthesis": lambda state: {"final_recommendations": ()}})
+
+def _cited(rec: Recommender, parsed: ParsedQuery) -> list[tuple[int, float]]:
+    "Rows and scores of the papers that the agents would cite for a query; none where they cannot read it."
+    if not parsed.is_relevant or not parsed.semantic_query: return []
+    for text in (parsed.semantic_query, f"{parsed.semantic_query} [CITATION]"):  # a marker makes a name a text
+        try: ranked = rec._ranking.run(PipelineState(user_text=text, filters=parsed.filters)).reranked_candidates
+        except InputError: continue
+        return [(rec.corpus.columns.row_of[r.paper.paper_id], r.rerank_score) for r in ranked[:_CITED]]
+    return []
+
+# %% ../nbs/66_recommender.ipynb #se07
+_WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
+                          r"|develop|creat|author|present|came? out|appear)", re.I)
+
+def _query_model(rec: Recommender) -> LLM | None: return rec.pipeline.llm if rec.settings.llm_query else None
+
+def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
+            source: Paper | None = None) -> SearchResults:
+    "Search for a query that was read, within further limits, or with a paper; for other words where nothing is near."
+    if limits.get("min_confidence") is not None:
+        raise InputError("A search has scores but no confidences.", "Leave min_confidence out, or use `recommend`.")
+    wanted, most = _whole(k, "number of results (k)", 1, 100), _whole(num_queries, "num_queries", 0, 10)
+    n, settings, llm = rec.settings.num_queries if most is None else most, rec.settings, _query_model(rec)
+    given, asked = _filters(rec.corpus, rec.concepts, limits), list[str]()
+    def limited(parsed: ParsedQuery) -> ParsedQuery:
+        named = _found_names(rec.corpus, rec.concepts, parsed)
+        return named.model_copy(update={"filters": joined(named.filters, given)})
+    def found(parsed: ParsedQuery) -> SearchResults:
+        return search(rec.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
+                      settings.rrf_k, asked, source, _cited(rec, parsed) if source is None else (),
+                      bool(_WHO_OR_WHEN.search(parsed.original_query)))
+    parsed = limited(parsed)
+    words, results = source.title if source else parsed.semantic_query, found(parsed)
+    if llm and n and words and parsed.is_relevant and is_far(results):  # other words, where these find nothing near
+        asked = reformulate(words, n, llm)
+        note = "The language model gave no other wordings that fit the query."
+        wider = found(parsed) if asked else results
+        if asked and not is_far(wider): results = wider
+        elif not asked: results = found(parsed.model_copy(update={"notes": (*parsed.notes, note)}))
+    if results or parsed.source != "llm" or not parsed.is_relevant: return results
+    plain = limited(by_rules(parsed.original_query, date.today()))
+    if plain.filters == parsed.filters: return results
+    note = f"No paper passes the limits that the language model has read ({limits_in_words(parsed.filters)})."
+    return found(plain.model_copy(update={"notes": (f"{note} They were left out.", *plain.notes)}))
+
+# %% ../nbs/66_recommender.ipynb #se08
+def _wanted(rec: Recommender, text: Any, parse: bool, limits: Limits) -> ParsedQuery:
+    "What is searched for: a query as it was read, or with all of its words."
+    if isinstance(text, ParsedQuery): return text
+    _check_kinds(text, limits)
+    query = _query(text, rec.settings.max_text_chars)
+    return rec.parse(query) if parse else ParsedQuery(original_query=query, semantic_query=query)
+
+def _source(corpus: Corpus, paper: Any) -> Paper:
+    "Find the record of the paper that is searched with."
+    if isinstance(paper, Paper): return paper
+    name = paper if isinstance(paper, str) else getattr(getattr(paper, "paper", paper), "paper_id", None)
+    if not isinstance(name, str):
+        raise InputError(f"A search needs a paper, not {kind_of(paper)}.", "Give a record, an id, a link or a title.")
+    ids = [name] if name in corpus.columns.row_of else corpus.find(name.strip())
+    if not ids: raise InputError(f"This corpus has no paper {shortened(name)}.", "Give one that it has.")
+    return corpus.papers(ids[:1])[0]
+
+def _alike(source: Paper, limits: Limits) -> ParsedQuery:
+    "The text of a paper as a query."
+    _check_kinds(source.text, limits)
+    return ParsedQuery(original_query=f"similar to {source.paper_id}", semantic_query=source.text)
+
+# %% ../nbs/66_recommender.ipynb #as01
+_QUESTION = 2_000  # most characters of a question; `recommend` takes longer texts
+
+def _checked_question(text: Any) -> str:
+    "A question on one line; raises `InputError` if it is not a question."
+    asked = one_line(_query(text, _LARGE))
+    if len(asked) <= _QUESTION: return asked
+    raise InputError(f"The question has {len(asked):,} characters, more than the {_QUESTION:,} that are accepted.",
+                     "Ask in a sentence or two; `recommend` takes longer texts.")
+
+def _topic(found: SearchResults, asked: str) -> str:
+    "The question for the answer: without its limits, or unchanged if it has none."
+    words = found.parsed.semantic_query
+    return words if words and parse_query(asked).filters != SearchFilter() else asked
+
+def _originals(question: str, found: SearchResults) -> list[SearchResult]:
+    "The paper that a question for an author or a year means; none for other questions."
+    return list(found[:1]) if _WHO_OR_WHEN.search(question) and found and "recommendation" in found[0].found_by else []
+
+# %% ../nbs/66_recommender.ipynb #as02
+def _notes(question: str, found: SearchResults, answer: Answer, corpus: Corpus) -> tuple[str, ...]:
+    "The notes on a search, its answer and the corpus; nothing fits if no paper is near, nor a cited sentence good."
+    rest = tuple(note for note in found.notes if note != NOTHING_NEAR)
+    cited = [answer.passages[n - 1] for n in answer.citations]
+    far = is_far(found) and not is_well_answered(question, cited, corpus.embedder, corpus.lexical.idf)
+    return (NOTHING_NEAR,) * far + tuple(dict.fromkeys([*rest, *answer.notes, *corpus.notes]))
+
+async def _answer_from(rec: Recommender, found: SearchResults) -> AsyncGenerator[str | Answer, None]:
+    "Answer the question of a search from the papers that it found."
+    asked, corpus = one_line(found.parsed.original_query), rec.corpus
+    if not found.parsed.is_relevant:
+        yield (polite := found.parsed.irrelevant_response or "Ask a question about research.")
+        yield Answer(asked, polite)
+        return
+    topic, listing = _topic(found, asked), not found.parsed.semantic_query or bool(found.source_paper)
+    results, originals, llm = list(found), _originals(asked, found), rec.pipeline.llm
+    if originals: results, listing, llm = originals, True, None  # the record names authors and years
+    passages = await asyncio.to_thread(paper_passages, corpus, topic, [result.paper for result in results])
+    parts = astream_answer(topic, passages, llm, embedder=corpus.embedder, idf=corpus.lexical.idf, listing=listing,
+                           instructions=instructions_for("answer", corpus))
+    async with aclosing(parts):
+        async for part in parts:
+            if isinstance(part, str): yield part
+            else:
+                notes = await asyncio.to_thread(_notes, topic, found, part, corpus)
+                yield replace(part, question=asked, notes=notes)
+
+# %% ../nbs/66_recommender.ipynb #as02s
+async def _asked(rec: Recommender, question: str, k: int, limits: Limits) -> AsyncGenerator[str | Answer, None]:
+    "Search with a question, and answer it."
+    refuse_fork()
+    asked, wanted = _checked_question(question), _whole(k, "number of papers (k)", 1, 50) or 5
+    found = await asyncio.to_thread(lambda: rec.search(asked, wanted, **limits))
+    async with aclosing(rec.astream_from(found)) as parts:
+        async for part in parts: yield part
+
+# %% ../nbs/66_recommender.ipynb #ex01
+def _explained(pipeline: Pipeline, lists: Sequence[Recommendations], paper: Any) -> Explanation:
+    "Tell why a paper of one of these lists was recommended; raises `InputError` if it is of none."
+    if not isinstance(paper, Recommendation):
+        raise InputError(f"A recommendation can be explained, not {kind_of(paper)}.", "Give one, such as found[0].")
+    listed = next((one for one in lists if paper in one.state.final_recommendations), None)
+    if listed is None:
+        raise InputError("This recommendation is of none of the last lists.", "Give its list, too: found=found.")
+    return Explanation(paper, shares_of(pipeline.corpus, pipeline._reranking.ranker, listed.state, paper))
