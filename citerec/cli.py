@@ -870,11 +870,11 @@ _SILENCE = {"TRANSFORMERS_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false"
 def _hushed(verbose: bool = False) -> Iterator[None]:
     "Keep warnings, logs and progress bars of libraries out of the output; show what citerec logs where that is wanted."
     for name, value in _SILENCE.items(): os.environ.setdefault(name, value)
-    ours, others, before = logging.getLogger("citerec"), logging.NullHandler(), logging.root.manager.disable
+    ours, handlers, before = logging.getLogger("citerec"), logging.root.handlers[:], logging.root.manager.disable
     shown, was = logging.StreamHandler(sys.stderr), (ours.level, ours.propagate)
     shown.setFormatter(_Line())
     if verbose:
-        logging.root.addHandler(others)  # without it, Python prints the warnings of loggers that have no handler
+        logging.root.handlers[:] = [logging.NullHandler()]  # neither what a library added, nor Python's last resort
         ours.addHandler(shown)
         ours.setLevel(logging.INFO)
         ours.propagate = False
@@ -888,7 +888,7 @@ def _hushed(verbose: bool = False) -> Iterator[None]:
     finally:
         logging.disable(before)
         ours.removeHandler(shown)
-        logging.root.removeHandler(others)
+        logging.root.handlers[:] = handlers
         ours.level, ours.propagate = was
 
 # %% ../nbs/99_cli.ipynb #c017a

@@ -68,7 +68,7 @@ def main() -> int:
     nbdev_test = Path(sys.executable).with_name("nbdev_test")
     code, lines = stream(nbdev_test, "--do_print", "--timing", "--n_workers", str(WORKERS))
     total = settle("nbdev_test", code, count_notebooks(lines))
-    names = {line.split("/")[-1] for line in lines if line.startswith("\t")}
+    names = {line.strip().split("/")[-1] for line in lines if line.startswith("\t")}
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         spread = ("-n", str(WORKERS), "--dist", "loadgroup")

@@ -109,7 +109,7 @@ def a_page(folder: Path) -> None:
     if not (folder / "pages").is_symlink():
         (folder / "pages").mkdir()
         path.parent.symlink_to(folder.parent / "victim/photos")
-    services._keep(path, services.Page(url="", status=200, fetched="", body=b""))
+    services._keep_page(path, services.Page(url="", status=200, fetched="", body=b""))
 
 
 def an_embedding(folder: Path) -> None:
