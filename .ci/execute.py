@@ -26,6 +26,7 @@ VARIES = [  # what differs between two runs -> what stands for it
     (r"\b\d+\.\d+ s\b", "… s"), (r"\b\d+(?:\.\d+)? ms\b", "… ms"), (r"seconds=\d+\.\d+", "seconds=…"),
 ]
 WIDEST = 60_000  # characters of one output; longer ones belong into a shorter repr
+LOGGED = '<pre style="white-space:pre;overflow-x:auto'  # what a library logs by way of rich
 NOT_RUN = re.compile(r"^#\| *(slow|eval: *false)", re.MULTILINE)
 
 
@@ -42,9 +43,10 @@ def kept(cell: dict) -> list:
     """The outputs of a cell that are worth keeping: none of errors and warnings, none of cells that only test."""
     if not shows(cell): return []
     def fits(output: dict) -> bool: return len(json.dumps(output.get("data", {}).get("text/plain", ""))) < WIDEST
+    def logged(output: dict) -> bool: return "".join(output.get("data", {}).get("text/html", "")).startswith(LOGGED)
     shown = ("display_data", "execute_result", "stream")
     outputs = [normal(o) for o in cell.get("outputs", []) if o["output_type"] in shown]
-    outputs = [o for o in outputs if o.get("name") != "stderr" and fits(o)]
+    outputs = [o for o in outputs if o.get("name") != "stderr" and fits(o) and not logged(o)]
     for one, following in zip(outputs, outputs[1:], strict=False):  # what was printed in several pieces is one output
         if one["output_type"] == following["output_type"] == "stream":
             following["text"], one["text"] = one["text"] + following["text"], ""
