@@ -101,7 +101,7 @@ def workers_of(engine: str | None,  # "dask", or the address of a scheduler: tcp
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 _TRIES = 3  # how often a part may be on a worker that dies
-_LOOK = 10.0  # seconds without a result after which the workers are counted
+_LOOK_AFTER = 10.0  # seconds without a result after which the workers are counted
 _PATIENCE = 6  # counts in a row that find none, until the cluster is given up
 
 @contextlib.contextmanager
@@ -114,17 +114,17 @@ def _lost_cluster() -> Iterator[None]:
         raise CiterecError(f"The cluster was lost while it worked ({type(e).__name__}: {said}).",
                            "Run the same command again: it continues with the parts that were in hand.") from None
 
-def _next(done: "queue.SimpleQueue[Any]", workers: Any) -> Any:
+def _next_done(done: "queue.SimpleQueue[Any]", workers: Any) -> Any:
     "The next task that is done. Raises `TimeoutError` where there has been no worker for a while."
     missing = 0
     while missing < _PATIENCE:
-        try: return done.get(timeout=_LOOK)
+        try: return done.get(timeout=_LOOK_AFTER)
         except queue.Empty: missing = 0 if _count(workers) else missing + 1
-    raise TimeoutError(f"no worker for {_LOOK * _PATIENCE:g} s")
+    raise TimeoutError(f"no worker for {_LOOK_AFTER * _PATIENCE:g} s")
 
 def _count(workers: Any) -> int:
     "How many workers there are; 0 if the scheduler does not say so in time."
-    try: return len(workers.sync(workers.scheduler.identity, n_workers=-1, callback_timeout=_LOOK)["workers"])
+    try: return len(workers.sync(workers.scheduler.identity, n_workers=-1, callback_timeout=_LOOK_AFTER)["workers"])
     except (OSError, TimeoutError): return 0
 
 def each_part(work: Callable[[_Part], _Result],  # the work of one part; the same part always gives the same result
@@ -140,7 +140,7 @@ def each_part(work: Callable[[_Part], _Result],  # the work of one part; the sam
         asked = {workers.submit(work, part, pure=False, retries=_TRIES): part for part in parts}
         for future in asked: future.add_done_callback(done.put)
         while asked:
-            future = _next(done, workers)
+            future = _next_done(done, workers)
             yield asked.pop(future), future.result()  # popped, so that the workers forget the result
 
 # %% ../nbs/06b_workers.ipynb #w013

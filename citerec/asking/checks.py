@@ -125,7 +125,7 @@ IGNORANT = re.compile(r"""(?:(?:however|unfortunately|but),?\ )?(?:
       |information|evidence)\b.{0,80}?\b(?:not|no|nothing|none|cannot|n't|lacks?|insufficient|too\ little|answers?)\b
   |(?:i|we|it)\b.{0,30}?\b(?:do\ not\ know|don't\ know|cannot|can't|am\ not\ sure|not\ possible|unclear)\b
   |(?:there\ is\ )?(?:insufficient|not\ enough|no\ relevant)\ (?:information|evidence)\b)""", re.I | re.X)
-_LEAST, _LEAST_EACH, _WELL = .34, .2, .6  # least shares of words: in all cited passages, in each, in one found
+_LEAST, _LEAST_EACH, _FITS = .34, .2, .6  # least shares of words: in all cited passages, in each, in one found
 _BORROWED = .3  # share of words that only other passages have, from which a sentence mixes passages
 _VERBATIM, _PARTLY = .95, .75  # shares of words in the passage that has a sentence word for word, and in those cited
 _ENOUGH = 3  # content words that a sentence needs before a passage is looked for
@@ -178,7 +178,7 @@ def _judged(sentence: str, judge: Judge, form: Form) -> _Verdict:
         return _Verdict(_named(text, own, form), f"Citations removed, because they do not support the sentence: "
                                                  f"{', '.join(removed[:5])}." if removed else "")
     enough = len({*stems(words)}) >= _ENOUGH
-    fitting = [n for n in judge.all * enough if judge.support(words, (n,)) >= _WELL and not judge.strange(words, (n,))
+    fitting = [n for n in judge.all * enough if judge.support(words, (n,)) >= _FITS and not judge.strange(words, (n,))
                and not _is_mixed(words, (n,), judge)]
     if fitting:
         best = max(fitting, key=lambda n: judge.support(words, (n,)))

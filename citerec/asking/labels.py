@@ -239,22 +239,22 @@ def take_best(wording: Wording) -> None:
 HIGHLY_CITED = 100  # citations
 _NUMBERS = {"ten": 10, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000,
             "two hundred": 200, "five hundred": 500}
-_NUMBER = r"(?P<n>\d[\d,]*k?|(?:(?:an?|one|two|five) )?(?:hundred|thousand)|ten|twenty|thirty|forty|fifty)"
+_CITATIONS = r"(?P<n>\d[\d,]*k?|(?:(?:an?|one|two|five) )?(?:hundred|thousand)|ten|twenty|thirty|forty|fifty)"
 _HAVING = r"(?:\b(?:with|that have|that has|having|which have|have|has|received) )?"
 _CITED = r"\b(?:(?:that|which) )?(?:(?:were|are|is|was|have been|has been|been) )?cited "
 _LEAST = r"(?:at least|(?:a )?min(?:imum|\.)?(?: of)?|(?:no|not) (?:less|fewer) than|>=|≥)"
 _MORE = r"(?:more than|over|above|exceeding|greater than|upwards of|>)"
 _CITATIONS = [(said(pattern), plus) for pattern, plus in (
-    (rf"{_HAVING}{_LEAST}\s*{_NUMBER} (?:citations?|cites)\b", 0), (rf"{_HAVING}{_MORE}\s*{_NUMBER} (?:citations?"
+    (rf"{_HAVING}{_LEAST}\s*{_CITATIONS} (?:citations?|cites)\b", 0), (rf"{_HAVING}{_MORE}\s*{_CITATIONS} (?:citations?"
                                                                     r"|cites)\b", 1),
-    (rf"{_HAVING}\b{_NUMBER}\s*(?:\+| or more| plus| and more)\s*(?:citations?|cites)\b", 0),
-    (rf"\bwith {_NUMBER} citations?\b", 0),
-    (rf"{_CITED}(?:by )?{_LEAST}\s*{_NUMBER} (?:times|others?|other papers|papers|works)\b", 0),
-    (rf"{_CITED}{_MORE}\s*{_NUMBER} times\b", 1),
-    (rf"{_CITED}{_NUMBER}\s*(?:\+| or more| plus)\s*times\b", 0),
-    (rf"{_HAVING}\b(?:an? )?citations?(?: counts?)?\s*(?:of |is |:\s*)?{_LEAST}\s*{_NUMBER}\b", 0),
-    (rf"\bmin(?:imum)?[ _]citations?\s*[:=]?\s*{_NUMBER}\b", 0),
-    (rf"{_HAVING}\b(?:an? )?citations?(?: counts?)?\s*(?:of |is |:\s*)?{_MORE}\s*{_NUMBER}\b", 1))]
+    (rf"{_HAVING}\b{_CITATIONS}\s*(?:\+| or more| plus| and more)\s*(?:citations?|cites)\b", 0),
+    (rf"\bwith {_CITATIONS} citations?\b", 0),
+    (rf"{_CITED}(?:by )?{_LEAST}\s*{_CITATIONS} (?:times|others?|other papers|papers|works)\b", 0),
+    (rf"{_CITED}{_MORE}\s*{_CITATIONS} times\b", 1),
+    (rf"{_CITED}{_CITATIONS}\s*(?:\+| or more| plus)\s*times\b", 0),
+    (rf"{_HAVING}\b(?:an? )?citations?(?: counts?)?\s*(?:of |is |:\s*)?{_LEAST}\s*{_CITATIONS}\b", 0),
+    (rf"\bmin(?:imum)?[ _]citations?\s*[:=]?\s*{_CITATIONS}\b", 0),
+    (rf"{_HAVING}\b(?:an? )?citations?(?: counts?)?\s*(?:of |is |:\s*)?{_MORE}\s*{_CITATIONS}\b", 1))]
 _HIGHLY = said(r"(?:\b(?:the|that are|which are) )?\b(?:(?:highly|very|heavily|widely|frequently|much|well|top"
                r"|most(?:ly)?|often)[\s-]+(?:(?:highly|widely) )?cited"
                r"|with (?:many|lots of|a lot of) citations)\b")

@@ -37,7 +37,7 @@ def _full_id(collection: str, volume: str, number: str) -> str:
     return f"{collection}-{int(volume):02d}{int(number):02d}" if two else f"{collection}-{int(volume)}{int(number):03d}"
 
 # %% ../../nbs/22_anthology.ipynb #d1
-def _year(collection: str) -> int | None:
+def _year_of_collection(collection: str) -> int | None:
     "The year in the name of a collection: 2023.acl, or W04; None where there is none."
     if match := re.match(r"(\d{4})\.", collection): return int(match[1])
     match = re.match(r"[A-Z](\d\d)$", collection)
@@ -217,7 +217,7 @@ class AnthologySource(Source):
 
     @cached_property
     def _entries(self) -> dict[Path, list[_Entry] | str]:
-        files = [f for f in self._files if self._choice.in_years(_year(f.stem))]
+        files = [f for f in self._files if self._choice.in_years(_year_of_collection(f.stem))]
         return _read_all(files, _package(self.folder), self._progress)
 
     def papers(self) -> Iterator[Paper]:

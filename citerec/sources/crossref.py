@@ -56,7 +56,7 @@ def _title(work: Any) -> str:
 # kinds of dates, the best first; all other dates are those of the record, not of the paper
 _DATES = ("issued", "published", "published-print", "published-online")
 
-def _year(work: Any) -> int | None:
+def _year_of_work(work: Any) -> int | None:
     "The year of publication."
     years = (clean_year(dig(work, name, "date-parts", 0, 0)) for name in _DATES)
     return next((year for year in years if year), None)
@@ -73,7 +73,7 @@ def parse_work(work: Any,  # a work of Crossref, or the answer that holds one
     arxiv_id = normal_arxiv_id(doi)
     cited = (d for r in dig_list(work, "reference") if (d := find_doi(dig(r, "DOI"))) and d != doi)
     return make_paper(paper_id=_paper_id(doi)[:200], title=title, doi=None if arxiv_id else doi, arxiv_id=arxiv_id,
-                      abstract=_HEADING.sub("", plain_text(dig(work, "abstract"))), year=_year(work),
+                      abstract=_HEADING.sub("", plain_text(dig(work, "abstract"))), year=_year_of_work(work),
                       citation_count=whole_number(dig(work, "is-referenced-by-count")),
                       authors=tuple(a for v in dig_list(work, "author") if (a := _author(v))),
                       venue=_first(work, "container-title") or None,

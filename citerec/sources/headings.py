@@ -103,9 +103,9 @@ def _value(number: str, roman: bool) -> int | None:
     return digits[-1] + sum(a if a >= b else -a for a, b in pairwise(digits))
 
 # %% ../../nbs/26a_headings.ipynb #c014
-_LONGEST = 150  # most characters of a heading
+_LONGEST_HEADING = 150  # most characters of a heading
 _LINES = 4  # most lines of a heading
-_APART = 1.25  # least distance of a plain heading to the line above, in usual distances between lines
+_LEAST_DISTANCE = 1.25  # least distance of a plain heading to the line above, in usual distances between lines
 _SENTENCE = 60  # a longer line with a full stop is a sentence
 _NO_HEADING = re.compile(r"""(?:figure|fig|table|algorithm|theorem|lemma|definition|proposition|corollary|claim|proof
 |remark|example|listing|eq|equation|step|input|output|note|box)s?(?:\s*[\d.:(]|\s+[A-Z]\b)|(?:proof|remark|claim)s?$""",
@@ -175,7 +175,7 @@ def _stands_alone(lines: Sequence[PagedLine], i: int, leading: float) -> bool:
     "Whether a line is short, and set apart from the one above it."
     (page, line), (above_page, above) = lines[i], lines[i - 1] if i else (0, lines[i][1])
     down = above.box[1] - line.box[1]
-    apart = page != above_page or down < -leading or down > _APART * leading
+    apart = page != above_page or down < -leading or down > _LEAST_DISTANCE * leading
     return apart and len(line.text) < 80 and not line.text.endswith((".", ",", ";"))
 
 def candidates(lines: Sequence[PagedLine],
@@ -196,7 +196,7 @@ def candidates(lines: Sequence[PagedLine],
             own = [line for _, line in lines[i:end]]
             name = glued([name, *(line.text for line in own[1:])], [line.broken for line in own])
             sentence = name.endswith((".", ",", ";")) and len(name) > _SENTENCE
-            if len(name) <= _LONGEST and not sentence and (number or not _NO_HEADING.match(name)):
+            if len(name) <= _LONGEST_HEADING and not sentence and (number or not _NO_HEADING.match(name)):
                 if (known := _known(name)) and in_capitals(name): name = known.upper()
                 out.append(Heading(i, end, page, number, name.strip(" :"), style, known))
         elif not stands_out and not plain and (heading := run_in(lines, i)): out.append(heading)

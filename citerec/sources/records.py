@@ -28,17 +28,17 @@ def unescape(text: str) -> str:
                        text)
 
 # %% ../../nbs/11_records.ipynb #t005b
-_DOI = re.compile(r"10\.\d{4,9}(?:\.\d{1,9}){0,4}/[^\s\"<>{}|\\^]+(?:<\d[^\s<>]{0,60}>[^\s\"<>{}|\\^]+)?", re.ASCII)
+_A_DOI = re.compile(r"10\.\d{4,9}(?:\.\d{1,9}){0,4}/[^\s\"<>{}|\\^]+(?:<\d[^\s<>]{0,60}>[^\s\"<>{}|\\^]+)?", re.ASCII)
 
 def find_doi(text: Any,  # text with a DOI in any spelling; anything else gives None
              ) -> str | None:  # in its one form
     "The first DOI in a text."
     if not isinstance(text, str): return None
-    match = _DOI.search(unescape(text))
+    match = _A_DOI.search(unescape(text))
     return normal_doi(match[0].rstrip(".,;:)]'")) if match else None
 
 # %% ../../nbs/11_records.ipynb #t006a
-_ARXIV = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(?:v\d+)?(?!\d)", re.ASCII)
+_ARXIV_IN_TEXT = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(?:v\d+)?(?!\d)", re.ASCII)
 # before 2007
 _ARXIV_OLD = re.compile(r"(?<![a-z-])([a-z]{2,}(?:-[a-z]{2,4})?)(?:\.[A-Za-z]{2})?/(\d{7})(?:v\d+)?(?!\d)", re.ASCII)
 
@@ -46,7 +46,7 @@ def find_arxiv_id(text: Any,  # text with the id of an arXiv paper, or its addre
                   ) -> str | None:  # in its one form
     "The first arXiv id in a text."
     if not isinstance(text, str): return None
-    match = _ARXIV.search(text) or _ARXIV_OLD.search(text)
+    match = _ARXIV_IN_TEXT.search(text) or _ARXIV_OLD.search(text)
     return normal_arxiv_id("/".join(match.groups())) if match else None
 
 # %% ../../nbs/11_records.ipynb #c009

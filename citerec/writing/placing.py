@@ -204,7 +204,7 @@ def bib_style(text: str,  # of a .bib file
                     _case([m[1] for m in entries]), _most(ends, "") == ",", apart)
 
 # %% ../../nbs/77_placing.ipynb #c022
-_FAR = 200  # characters at the end of a file in which an empty line is looked for
+_END_OF_FILE = 200  # characters at the end of a file in which an empty line is looked for
 _WRITTEN = re.compile(r"  ([\w:+-]+) = (.*?)(,?)")
 
 # %% ../../nbs/77_placing.ipynb #c022_b
@@ -229,6 +229,6 @@ def appended(text: str,  # of a .bib file
     "An entry as it is added to a bibliography."
     style = bib_style(text)
     lead = "" if not text.strip() or text.endswith(("\n", "\r")) else style.newline
-    end = re.sub(r"\r\n?", "\n", text[-_FAR:] + lead)
+    end = re.sub(r"\r\n?", "\n", text[-_END_OF_FILE:] + lead)
     if text.strip() and style.apart and not re.search(r"\n[ \t]*\n\Z", end): lead += style.newline
     return lead + (dressed(entry, style) if entry.endswith("\n") else style.newline.join([*entry.splitlines(), ""]))

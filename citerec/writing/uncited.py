@@ -122,7 +122,7 @@ def uncited_names(sentences: Sequence[Any],  # of a draft, with `text` and `sect
 
 # %% ../../nbs/73a_uncited.ipynb #u23
 _WORDS = 3  # most words of a name
-_TOKEN = re.compile(r"[^\W_](?:[\w.+-]*[\w+])?")
+_WORD_OR_NUMBER = re.compile(r"[^\W_](?:[\w.+-]*[\w+])?")
 
 class EntryNames:
     "The names of the entries of a bibliography, and where they stand in a text."
@@ -152,7 +152,7 @@ class EntryNames:
                ) -> list[tuple[str, int]]:  # key, and where its name ends
         "The entries that a text names, in its order. A name of two entries names none."
         found = list[tuple[set[str], int]]()
-        for word in _TOKEN.finditer(text):
+        for word in _WORD_OR_NUMBER.finditer(text):
             if not word.start() and re.fullmatch(r"[A-Z][a-z]+", word[0]): continue  # it need not be a name
             for name in dict.fromkeys((word[0], word[0].partition("-")[0])):
                 keys = self.spelled.get(name) or (self.folded.get(name.casefold()) if looks_like_a_name(name) else None)
