@@ -244,7 +244,7 @@ _HAVING = r"(?:\b(?:with|that have|that has|having|which have|have|has|received)
 _CITED = r"\b(?:(?:that|which) )?(?:(?:were|are|is|was|have been|has been|been) )?cited "
 _LEAST = r"(?:at least|(?:a )?min(?:imum|\.)?(?: of)?|(?:no|not) (?:less|fewer) than|>=|≥)"
 _MORE = r"(?:more than|over|above|exceeding|greater than|upwards of|>)"
-_CITATIONS = [(said(pattern), plus) for pattern, plus in (
+_LEAST_CITED = [(said(pattern), plus) for pattern, plus in (
     (rf"{_HAVING}{_LEAST}\s*{_CITATIONS} (?:citations?|cites)\b", 0), (rf"{_HAVING}{_MORE}\s*{_CITATIONS} (?:citations?"
                                                                     r"|cites)\b", 1),
     (rf"{_HAVING}\b{_CITATIONS}\s*(?:\+| or more| plus| and more)\s*(?:citations?|cites)\b", 0),
@@ -267,7 +267,7 @@ def _count(words: str) -> int:
 def take_citations(wording: Wording) -> None:
     "Take the least number of citations out of a query. Call it before `take_years`."
     def least(match: re.Match[str], plus: int) -> dict[str, Any]: return {"min_citations": _count(match["n"]) + plus}
-    for pattern, plus in _CITATIONS: wording.take(pattern, partial(least, plus=plus))
+    for pattern, plus in _LEAST_CITED: wording.take(pattern, partial(least, plus=plus))
     wording.take(_HIGHLY, lambda m: {"min_citations": HIGHLY_CITED})
 
 # %% ../../nbs/19a_labels.ipynb #c027
