@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISREG
 from typing import Any, Generic, TypeVar, overload
 
-import citerec.errors
+import citerec
 from .errors import CiterecError, CorpusError
 
 # %% ../nbs/01a_files.ipynb #c005
@@ -286,7 +286,7 @@ class made_once(Generic[T]):
 def shipped(name: str,  # "sample", "ranker", "encoder", "calibration", "gaps", "page", "styles" or "words"
             ) -> Path:
     "A folder of data that ships with citerec: inside the package where it is installed, under data/ in a checkout."
-    package = Path(citerec.errors.__file__).parent
+    package = Path(citerec.__file__).parent
     return package / name if (package / name).exists() else package.parent / "data" / name
 
 @cache
