@@ -19,8 +19,8 @@ from pathlib import Path
 from ..errors import InputError
 from ..files import shipped_words
 from ..sources.formats import _split
-from .prose import (DOLLAR, EQUATION, REF, URL, Citation, Embedded, Found, Inclusion, OwnEntry, Span,
-                                   TextFile, asks_for_citation, begin, end_paragraph, finish, heading, included,
+from .prose import (AS_CODE, DOLLAR, EQUATION, REF, URL, Citation, Embedded, Found, Inclusion, OwnEntry,
+                                   Span, TextFile, asks_for_citation, begin, end_paragraph, finish, heading, included,
                                    is_no_key, located, open_text, readable, unmarked)
 
 # %% ../../nbs/69_latex.ipynb #l011
@@ -180,6 +180,7 @@ def masked(text: str,  # of a file of LaTeX
             if not (verb := _VERB.match(text, a)): continue
             at = verb.end()
             verbs[a] = (*verb.span(1 if verb[1] is not None else 3), at)
+            a = m.end()  # the reader finds its words by the command
         else: continue
         hidden.append((a, at, fill))
     out, done = list[str](), 0
@@ -685,7 +686,7 @@ def _command(r: LatexReader, view: View, name: str, a: int, at: int, b: int) -> 
     called, name = name, r.names.get(name, name) if name not in CITES else name
     if a in view.verbs:
         begun, end, at = view.verbs[a]
-        found.add(unmarked(found.files[view.file].text[begun:end]), Span(view.file, begun, end))
+        found.add(unmarked(found.files[view.file].text[begun:end]).translate(AS_CODE), Span(view.file, begun, end))
         return at
     if name in CITES: return _citation(r, view, name, a, at)
     if name.startswith("nocite"): return _nocite(r, view, name, a, at)

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from ..files import shipped_words
 from .latex import LatexReader, View, learn, read_command
-from .prose import (DOLLAR, EQUATION, REF, URL, VALUE, Citation, Found, Inclusion, Span, TextFile,
-                                   begin, end_paragraph, finish, heading, included, is_no_key, located, unmarked)
+from .prose import (AS_CODE, DOLLAR, EQUATION, REF, SQUARE, URL, VALUE, Citation, Found, Inclusion, Span,
+                                   TextFile, begin, end_paragraph, finish, heading, included, is_no_key, located,
+                                   square_marker, unmarked)
 
 # %% ../../nbs/70_markdown.ipynb #m011
 @dataclass(frozen=True)
@@ -417,9 +418,6 @@ _TARGET = re.compile(r"\([ \n]?<?[^()\s]{0,2000}(?:\([^()\s]{0,300}\)[^()\s]{0,3
 _ATTRIBUTES = re.compile(r"\{[^{}\n]{0,300}\}")
 
 # %% ../../nbs/70_markdown.ipynb #m024s1
-_NUMBERS = re.compile(r"[ ]?\d+(?:[ ]?[,;–-][ ]?\d+)*[ ]?")
-_NUMBERED = re.compile(r"\[(?:\?+|[Cc]ite|CITE|CITATION)\]")
-
 def _bracket(r: MarkdownReader, a: int, b: int, sign: str) -> int:
     "Brackets: a citation, a link, a picture, a note, or brackets."
     text, begun = r.text, a + len(sign)
@@ -435,9 +433,11 @@ def _bracket(r: MarkdownReader, a: int, b: int, sign: str) -> int:
         if attributes := _ATTRIBUTES.match(text, end, b): end = attributes.end()
         return _within(r, "aside", begun, inner, end)
     if text.startswith("^", begun): return end
-    if target and (target[0][0] == "(" or "@" not in target[0]) and not _NUMBERED.fullmatch(group[0]):
-        numbers = ("#" in target[0] or target[0][0] == "[") and _NUMBERS.fullmatch(text, begun, inner)  # of an entry
-        r.words(begun - bool(numbers), inner + bool(numbers))
+    square = SQUARE.fullmatch(text, begun - 1, end)
+    marker = square_marker(square) if square and target else ""
+    if target and (target[0][0] == "(" or "@" not in target[0]) and marker != "[CITATION]":
+        numbers = marker == "[OTHERCIT]" and ("#" in target[0] or target[0][0] == "[")  # of an entry, which they cite
+        r.words(begun - numbers, inner + numbers)
         return target.end()
     keys, crossed = _keys(text, begun, inner)
     if keys:
@@ -521,7 +521,6 @@ def _math(r: MarkdownReader, a: int, b: int) -> int:
 # %% ../../nbs/70_markdown.ipynb #m026
 _SHORT = re.compile(r"\{\{<[ \t]{0,9}include[ \t]{1,9}"
                     r"(\"[^\"\n]{1,300}\"|'[^'\n]{1,300}'|[^\s<>]{1,300})[ \t]{0,9}>\}\}")
-_PLAIN = str.maketrans({"$": DOLLAR, "[": "\ue007", "]": "\ue008"})  # in code, brackets are no slot
 
 def _code(r: MarkdownReader, a: int, b: int) -> int:
     "Code between backticks; what is computed when the page is made stands for a value."
@@ -534,7 +533,7 @@ def _code(r: MarkdownReader, a: int, b: int) -> int:
         return run.end()
     words = text[run.end() : close.start()]
     if re.match(r"(?:r|\{\w+\}) ", words): r.found.add(VALUE, r.span(a, close.end()))
-    else: r.found.add(words.translate(_PLAIN), r.span(run.end(), close.start()))
+    else: r.found.add(words.translate(AS_CODE), r.span(run.end(), close.start()))
     return close.end()
 
 _ROLE_KEY = re.compile(r"(?:\{[^{}]*+\})?+\s*+([^,;{}\s](?:[^,;{}]*[^,;{}\s])?)\s*+(?:\{[^{}]*+\})?+")  # {see}key{p. 3}

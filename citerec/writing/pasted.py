@@ -20,7 +20,7 @@ from .prose import (CITED, DOLLAR, IN_WORDS, MASKS, OPEN, REF, Format, Found, Pa
                                    Span, end_paragraph, format_of, text_file)
 
 # %% ../../nbs/70z_pasted.ipynb #z011
-_COMMENT = re.compile(r"<!--.*?-->", re.S)
+_COMMENT = re.compile(r"<!--(?:[^<]|<(?!!--))*?-->")
 _TAGS = re.compile(r"""</?
     (?:a|abbr|article|b|big|blockquote|body|br|center|cite|code|dd|del|details|div|dl|dt|em|figcaption|figure|font
       |footer|h[1-6]|head|header|hr|html|i|img|ins|jats:\w+|kbd|label|li|main|mark|meta|nav|ol|p|pre|s|samp|section
@@ -28,7 +28,6 @@ _TAGS = re.compile(r"""</?
     (?:\s[^<>=]{0,80}=[^<>]{0,400})?\s?/?>""", re.I | re.X)
 _INLINE = re.compile(r"""</?
     (?:a|abbr|b|big|cite|code|em|font|i|kbd|label|mark|s|samp|small|span|strong|sub|sup|tt|u|var)\b""", re.I | re.X)
-
 _URL = re.compile(f"<?{ADDRESS.pattern}/?>?", re.I)
 
 def _character(entity: re.Match[str]) -> str:
@@ -37,7 +36,7 @@ def _character(entity: re.Match[str]) -> str:
 
 def _from_web(text: Traced) -> Traced:
     "A text without HTML comments, tags and entities and without addresses of web pages."
-    if "<!--" in text.text and "-->" in text.text: text = text.sub(_COMMENT, " ")
+    if "<!--" in text.text: text = text.sub(_COMMENT, " ")
     if "<" in text.text: text = text.sub(_TAGS, lambda m: "" if _INLINE.match(m[0]) else "\n")
     if "&" in text.text: text = text.sub(ENTITY, _character)
     return text.sub(_URL, " ") if "://" in text.text or "www." in text.text.lower() else text
@@ -63,12 +62,8 @@ _AMONG_AMOUNTS = re.compile(r"""
 def _plain_formula(m: re.Match[str]) -> str: return _formula(m[1] or m[2])
 
 # %% ../../nbs/70z_pasted.ipynb #z031
-_SIGNS = re.compile(r"\$[^$]*\$|[\x00\ue000-\ue006]")
+_SIGNS = re.compile("[\x00\ue000-\ue006]")
 _SHOWN = {CITED: "[OTHERCIT]", REF: "[OTHERCIT]", OPEN: "[CITATION]", DOLLAR: "$", "\x00": ""}
-
-def _sign(m: re.Match[str]) -> str:
-    "What stands in the prose for a formula, a citation, a reference or an address."
-    return _formula(m[0][1:-1]) if len(m[0]) > 1 else _SHOWN.get(m[0], " ")
 
 def _joined_prose(text: Traced, paragraphs: list[Paragraph]) -> Traced:
     "Paragraphs that a reader found in a text, as one text; a title ends with a full stop."
@@ -76,6 +71,7 @@ def _joined_prose(text: Traced, paragraphs: list[Paragraph]) -> Traced:
     for paragraph in paragraphs:
         for part, span, _ in paragraph.pieces:
             a, b, last = span.start, span.end, len(text.text) - 1
+            if part[:1] == part[-1:] == "$": part = _formula(part[1:-1])
             same = b - a == len(part)
             parts.append(part)
             starts += text.starts[a:b] if same else [text.starts[min(a, last)]] * len(part)
@@ -119,7 +115,7 @@ def _read_as(text: Traced, format: Format, headings: bool) -> Traced:
     kinds = ("title", "body", "heading", "footnote") if headings else ("title", "body")
     paragraphs = [p for p in found.paragraphs if p.kind in kinds]
     if title: paragraphs.insert(0, Paragraph("title", "", [Piece(title[1], Span(0, *title.span(1)), -1)]))
-    return _joined_prose(text, paragraphs).sub(_SIGNS, _sign)
+    return _joined_prose(text, paragraphs).sub(_SIGNS, lambda m: _SHOWN.get(m[0], " "))
 
 # %% ../../nbs/70z_pasted.ipynb #z041
 _HOLLOW = re.compile(r"\((?:\s|[,;.]|\b(?:see|also|e\.g|i\.e|cf|and)\b|\[(?:CITATION|OTHERCIT)\])+\)")
@@ -145,7 +141,7 @@ _GOES_ON = re.compile(r"(?:\b(?:p|pp|tab|ref|refs|alg|thm|ch|vol|app|def|inc|ph\
 _ENDING = 12  # characters before a gap that are searched for such an abbreviation
 Pieces = list[tuple[int, int]]  # where parts of a text begin and end
 
-def _cut(text: str) -> Pieces:
+def _pieces_of(text: str) -> Pieces:
     "The sentences of a text with markers; a blank line ends one, too."
     pieces: Pieces = []
     edges = [0, *(at for m in _GAP.finditer(text) for at in m.span()), len(text)]
@@ -166,19 +162,19 @@ def _cut(text: str) -> Pieces:
 # %% ../../nbs/70z_pasted.ipynb #z069b
 _LETTERS = re.compile(r"[^\W\d_]+")
 
-def _says(text: str) -> int:
+def _words_of_content(text: str) -> int:
     "How many words of content a text has."
     return sum(w.lower() not in FUNCTION_WORDS["en"] and len(w) > 1 for w in _LETTERS.findall(clean(text)))
 
 # %% ../../nbs/70z_pasted.ipynb #z069d
-def _joined(text: str, pieces: Pieces) -> Pieces:
+def _claims_of(text: str, pieces: Pieces) -> Pieces:
     "The claims: sentences joined to their neighbours, so that each has enough words and there are at most `CLAIMS`."
     out: Pieces = []
     for a, b in pieces:
-        short = _says(text[a:b]) < CLAIM_WORDS
+        short = _words_of_content(text[a:b]) < CLAIM_WORDS
         if out and (short
                     # a short first claim takes in the next sentence
-                    or _says(text[slice(*out[-1])]) < CLAIM_WORDS): out[-1] = (out[-1][0], b)
+                    or _words_of_content(text[slice(*out[-1])]) < CLAIM_WORDS): out[-1] = (out[-1][0], b)
         else: out.append((a, b))
     n = len(out)
     if n <= CLAIMS: return out
@@ -193,7 +189,7 @@ def _prose(text: str, headings: bool) -> Traced:
     if format == "text": return _markers(_from_web(traced).sub(_AMONG_AMOUNTS, _plain_formula))
     return _markers(_read_as(traced, format, headings))
 
-def _read(text: str) -> Traced:
+def _prose_or_headings(text: str) -> Traced:
     "The prose of a text; its headings if it has nothing else."
     traced = _prose(text, headings=False)
     return traced if any(map(str.isalnum, clean(traced.text))) else _prose(text, headings=True)
@@ -201,15 +197,15 @@ def _read(text: str) -> Traced:
 def marked_prose(text: str,  # plain, LaTeX or Markdown
                  ) -> str:  # open citations as [CITATION], others as [OTHERCIT]
     "The prose of a text with its citation markers."
-    return _read(text).text.strip()
+    return _prose_or_headings(text).text.strip()
 
 def prepare(text: str,  # a claim, a paragraph or a draft: plain, LaTeX or Markdown
             ) -> MarkedText:
     "Read a text once, for all agents."
-    traced = _read(text)
+    traced = _prose_or_headings(text)
     given = traced.text
     body = clean(given)
-    pieces = [(a, b) for a, b in _joined(given, _cut(given)) if clean(given[a:b])]
+    pieces = [(a, b) for a, b in _claims_of(given, _pieces_of(given)) if clean(given[a:b])]
     if len(pieces) < 2: pieces = []
     return MarkedText(body=body, given=" ".join(given.split()), head=first_sentence(body), near=around_marker(given),
                       beside=beside_marker(given), names=names_beside_marker(given), marked="[CITATION]" in given,

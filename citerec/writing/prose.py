@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['Format', 'LARGEST', 'FOREIGN', 'READ_KINDS', 'NoteKind', 'CITED', 'OPEN', 'MOST', 'MASKS', 'REF', 'EQUATION', 'URL',
-           'VALUE', 'DOLLAR', 'MOST_FILES', 'DEEPEST', 'IN_WORDS', 'TextFile', 'text_file', 'format_of', 'check_kind',
-           'located', 'open_text', 'Span', 'Citation', 'Slot', 'Sentence', 'Embedded', 'OwnEntry', 'Note', 'Piece',
-           'unmarked', 'Paragraph', 'readable', 'Found', 'section_of', 'end_paragraph', 'begin', 'finish', 'heading',
-           'Inclusion', 'included', 'cut', 'is_no_key', 'asks_for_citation']
+           'VALUE', 'DOLLAR', 'AS_CODE', 'MOST_FILES', 'DEEPEST', 'SQUARE', 'IN_WORDS', 'TextFile', 'text_file',
+           'format_of', 'check_kind', 'located', 'open_text', 'Span', 'Citation', 'Slot', 'Sentence', 'Embedded',
+           'OwnEntry', 'Note', 'Piece', 'unmarked', 'Paragraph', 'readable', 'Found', 'section_of', 'end_paragraph',
+           'begin', 'finish', 'heading', 'Inclusion', 'included', 'cut', 'is_no_key', 'asks_for_citation',
+           'square_marker']
 
 # %% ../../nbs/68_prose.ipynb #p003
 import hashlib
@@ -306,6 +307,7 @@ class Paragraph:
 MASKS = {"\ue007": "[", "\ue008": "]", "\ue002": "[REF]", "\ue003": "[EQUATION]", "\ue004": "[URL]",
          "\ue005": "[VALUE]", "\ue006": "$"}
 _, _, REF, EQUATION, URL, VALUE, DOLLAR = MASKS
+AS_CODE = str.maketrans({"$": DOLLAR, "[": "\ue007", "]": "\ue008"})  # in code, brackets are no slot
 _MASKED = str.maketrans(MASKS | {"\x00": "", "\ufeff": "", "\xad": "", "\u200b": ""}
                         | {chr(c): "" for c in range(0xd800, 0xe000)})
 _HOLLOW = re.compile(r"[(\[](?:[ ,;.:]|\b(?:see|also|e\.g|i\.e|cf|and|in|for)\b)*[)\]]")
@@ -510,7 +512,7 @@ def asks_for_citation(note: str,  # what its writer says in it
 
 # %% ../../nbs/68_prose.ipynb #q016
 _OPEN, _CLOSED = "[CITATION]", "[OTHERCIT]"
-_SQUARE = re.compile(r"\[[^\[\]\n]{0,200}\]")
+SQUARE = re.compile(r"\[[^\[\]\n]{0,200}\]")
 _ASKED = re.compile(rf"{_CITE}(?:[ ](?:needed|required|missing|here))?[ ]?[?!.]*", re.I)  # [cite], (citation needed)
 _NUMBERS = re.compile(r"\d+(?:\s*[,;–-]\s*\d+)*")
 _UNKNOWN = re.compile(r"\?+(?:\s*[,;]\s*(?:\?+|\d+))*|\d+(?:\s*[,;]\s*\d+)*\s*[,;]\s*\?+")
@@ -522,8 +524,9 @@ def _noted(words: str, otherwise: str) -> str:
     note = _NOTE.fullmatch(words)
     return otherwise if not note else _OPEN if asks_for_citation(note[1]) else ""
 
-def _square(match: re.Match[str]) -> str:
-    "The marker for square brackets; the brackets themselves if they mark no citation."
+def square_marker(match: re.Match[str],  # of `SQUARE`
+                  ) -> str:
+    "[CITATION] or [OTHERCIT] for square brackets, nothing for a note; else the brackets themselves."
     inner = match[0][1:-1].strip()
     if _UNKNOWN.fullmatch(inner) or _ASKED.fullmatch(inner): return _OPEN
     if _NUMBERS.fullmatch(inner): return _CLOSED
@@ -558,4 +561,4 @@ def _todo(match: re.Match[str]) -> str:
     return match[0] if text[end : end + 1] == ":" else _OPEN
 
 # patterns of words and brackets that may cite, and for each what gives its marker, [CITATION] or [OTHERCIT]
-IN_WORDS = ((_SQUARE, _square), (_ROUND, _round), (_TODO, _todo))
+IN_WORDS = ((SQUARE, square_marker), (_ROUND, _round), (_TODO, _todo))
