@@ -11,6 +11,7 @@ import re
 from html.entities import html5
 from itertools import accumulate
 
+from ..files import shipped_words
 from ..schema import MarkedText
 from ..text import (FUNCTION_WORDS, MARKER, Edit, Traced, around_marker, beside_marker, characters, clean,
                           first_sentence, language_of, names_beside_marker, sentences)
@@ -21,13 +22,9 @@ from .prose import (CITED, DOLLAR, IN_WORDS, MASKS, OPEN, REF, Format, Found, Pa
 
 # %% ../../nbs/70z_pasted.ipynb #z011
 _COMMENT = re.compile(r"<!--(?:[^<]|<(?!!--))*?-->")
-_TAGS = re.compile(r"""</?
-    (?:a|abbr|article|b|big|blockquote|body|br|center|cite|code|dd|del|details|div|dl|dt|em|figcaption|figure|font
-      |footer|h[1-6]|head|header|hr|html|i|img|ins|jats:\w+|kbd|label|li|main|mark|meta|nav|ol|p|pre|s|samp|section
-      |small|span|strong|style|sub|summary|sup|table|tbody|td|th|thead|title|tr|tt|u|ul|var)
-    (?:\s[^<>=]{0,80}=[^<>]{0,400})?\s?/?>""", re.I | re.X)
-_INLINE = re.compile(r"""</?
-    (?:a|abbr|b|big|cite|code|em|font|i|kbd|label|mark|s|samp|small|span|strong|sub|sup|tt|u|var)\b""", re.I | re.X)
+_HTML = {kind: "|".join(names) for kind, names in shipped_words("html").items()}
+_TAGS = re.compile(rf"</?(?:{_HTML['inline']}|{_HTML['others']})(?:\s[^<>=]{{0,80}}=[^<>]{{0,400}})?\s?/?>", re.I)
+_INLINE = re.compile(rf"</?(?:{_HTML['inline']})\b", re.I)
 _URL = re.compile(f"<?{ADDRESS.pattern}/?>?", re.I)
 
 def _character(entity: re.Match[str]) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..errors import InputError
+from ..files import shipped_words
 from ..text import sentences, utf_16_of
 
 # %% ../../nbs/68_prose.ipynb #p005
@@ -90,14 +91,8 @@ FOREIGN = frozenset("adoc asciidoc doc docx epub htm html ipynb jats json lyx od
 
 # %% ../../nbs/68_prose.ipynb #p007f
 _DOCUMENT = re.compile(r"\\(?:documentclass|begin[ \t]{0,4}\{document\})")
-_LATEX = re.compile(r"""
-    \\(?:usepackage|begin|end|(?:sub){0,2}section|chapter|(?:sub)?paragraph|title|author
-      |emph|textcolor|texttt|text(?:bf|it|sc|rm|sf)
-      |[a-zA-Z]{0,12}cite[a-zA-Z]{0,12}
-      |(?:eq|auto|page|name|[cCv])?ref|label
-      |footnote|url|href|item|caption|todo
-      |(?:re)?newcommand|def|input|include|includegraphics|bibliography|maketitle|noindent|index
-    )(?![a-zA-Z])""", re.X)
+_SIGNS = "|".join(shipped_words("latex")["signs of LaTeX"])
+_LATEX = re.compile(rf"\\(?:{_SIGNS})(?![a-zA-Z])")
 _SURELY_MARKDOWN = r"""
     \A\s{0,9}---[ \t]*\r?$
   | ^[ ]{0,3}(?:\#{1,6}[ \t]+\S|`{3}|~{3}|:::)
