@@ -295,7 +295,7 @@ def nocited_in(front: str,  # YAML
 _READ = (".md", ".markdown", ".qmd", ".rmd", ".myst", ".mdx", ".txt")
 _TOKEN = re.compile(r"\\|`+|\$|!?\[|\^\[|\{(?=[a-z][\w:-]{0,30}[}=]|[#.=%]|\{[<%])|<(?=[A-Za-z/])|&(?=[a-zA-Z#])"
                     r"|(?:https?|ftp)://|www\.|-?@(?=[\w{?])|\*+|(?<![\w_])_+(?=\S)|(?<=\S)_(?!\w)|(?<=\S)_{2,}+"
-                    r"|~~|\n[ \t]*>+[ \t]?|(?<=\w)@|---?|\.\.\.")
+                    r"|~~|~(?=\\[A-Za-z])|\n[ \t]*>+[ \t]?|(?<=\w)@|---?|\.\.\.")
 _INNER = re.compile(r"(?<=\w)_++(?=\w)")  # of a name, as in a__b
 
 class MarkdownReader:
@@ -384,7 +384,7 @@ def _token(r: MarkdownReader, m: re.Match[str], b: int) -> int:
     alone = sign[0] == "*" and ((after.isspace() and (not before or before.isspace()))
                                 or (before.isdigit() and after.isdigit()))
     if sign in ("--", "---"): r.found.add("–" if sign == "--" else "—", r.span(a, at))
-    elif sign[0] == "\n": r.found.add("\n", r.span(a, at))
+    elif sign[0] == "\n" or sign == "~": r.found.add("\n" if sign[0] == "\n" else " ", r.span(a, at))
     elif alone or sign == "..." or (sign[0] == "_" and _INNER.match(text, a, b)): r.found.add(sign, r.span(a, at))
     return at
 
