@@ -31,7 +31,8 @@ from ..llm.prompts import PROMPTS, instructions_for
 from ..llm.quoting import one_line, quoted
 from ..llm.spending import Prompt
 from ..schema import AgentFailure, CitationIntent, MarkedText, Paper, PipelineState, QueryAnalysis
-from ..text import FUNCTION_WORDS, LANGUAGES, clean, language_of, prepare, sentences
+from ..text import FUNCTION_WORDS, LANGUAGES, clean, language_of, sentences
+from ..writing.pasted import prepare
 
 # %% ../../nbs/54_query.ipynb #c004a
 _PAPER = re.compile(r"""

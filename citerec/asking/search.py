@@ -27,7 +27,7 @@ from ..ranking.mentions import names_in
 from ..ranking.signals import fuse, remembered, similarities
 from ..schema import Order, Paper, ParsedQuery, Recommendation, SearchFilter
 from ..sources.references import Citable, citation_key, citation_keys
-from ..text import prepare
+from ..writing.pasted import prepare
 
 if TYPE_CHECKING: import pandas
 

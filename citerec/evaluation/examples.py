@@ -17,7 +17,8 @@ from typing import Any, Protocol
 from ..errors import InputError
 from ..identity import title_key
 from ..schema import CitationContext, Paper
-from ..text import clean, marked_prose
+from ..text import clean
+from ..writing.pasted import marked_prose
 
 # %% ../../nbs/19b_examples.ipynb #c005
 AROUND = 200  # characters on either side of the marker

@@ -47,7 +47,8 @@ from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, year_of_draft
 from ..ranking.trees import Trees
 from ..schema import EvalSample
-from ..text import clean, marked_prose
+from ..text import clean
+from ..writing.pasted import marked_prose
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -29,7 +29,8 @@ from ..identity import Print, Sha256, surnames
 from .signals import remembered
 from .trees import Trees, checked
 from ..schema import Paper, Record
-from ..text import MARKER, beside_marker, clean, marked_prose, names_beside_marker, sentences
+from ..text import MARKER, beside_marker, clean, names_beside_marker, sentences
+from ..writing.pasted import marked_prose
 
 # %% ../../nbs/49a_choosing.ipynb #w006
 _REACH = 12  # words of a part before or after a marker

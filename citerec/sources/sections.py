@@ -174,17 +174,18 @@ def _cased(text: str, words: Counter[str]) -> str:
     return re.sub(r"[^\W\d_]+(?:['’][^\W\d_]+)?", one, text)
 
 # %% ../../nbs/28_sections.ipynb #c016
-_INSTITUTE = re.compile(r"""universi|institut|departm|\bdept|school|college|laborator|\blabs?\b|research|cent(?:er|re)\b
-|facult|academ|\binc\b|\bcorp|\bltd|gmbh|\bllc\b|company|technolog|sciences?\b|engineering|hospital|foundation|ministry
-|google|microsoft|facebook|deepmind|openai|nvidia|amazon|\bibm\b|intel\b|adobe|baidu|tencent|alibaba|huawei|samsung
-|street|avenue|\broad\b|\busa\b|\bu\.s\.a|\buk\b|china|germany|france|canada|japan|india|italy|spain|netherlands
-|switzerland|australia|korea|israel|kingdom|states|republic|abstract|preprint|proceedings|journal|conference|workshop
-|member|editor
-|received|accepted|published|january|february|march\s\d|april\s\d|june|july|august|september|october|november|december
-|correspond|equal|contribut|author|email|e-mail|keywords|version|draft|volume|article|anonymous|supervis|thesis
-|submitted|team\b|group\b|division|polytechnic|telecom|systems|new\syork|london|paris|berlin|beijing|shanghai|cambridge
-|stanford
-|berkeley|software|http|data\b|learning|networks?\b|language|model""", re.IGNORECASE | re.VERBOSE)
+_INSTITUTE = re.compile(r"""
+    universi|institut|departm|\bdept|school|college|laborator|\blabs?\b|research|cent(?:er|re)\b|facult|academ
+  | \binc\b|\bcorp|\bltd|gmbh|\bllc\b|company|technolog|sciences?\b|engineering|hospital|foundation|ministry
+  | google|microsoft|facebook|deepmind|openai|nvidia|amazon|\bibm\b|intel\b|adobe|baidu|tencent|alibaba|huawei|samsung
+  | street|avenue|\broad\b|\busa\b|\bu\.s\.a|\buk\b|china|germany|france|canada|japan|india|italy|spain|netherlands
+  | switzerland|australia|korea|israel|kingdom|states|republic
+  | abstract|preprint|proceedings|journal|conference|workshop|member|editor|received|accepted|published
+  | january|february|march\s\d|april\s\d|june|july|august|september|october|november|december
+  | correspond|equal|contribut|author|email|e-mail|keywords|version|draft|volume|article|anonymous|supervis|thesis
+  | submitted|team\b|group\b|division|polytechnic|telecom|systems
+  | new\syork|london|paris|berlin|beijing|shanghai|cambridge|stanford|berkeley
+  | software|http|data\b|learning|networks?\b|language|model""", re.IGNORECASE | re.VERBOSE)
 _PARTICLES = frozenset("""de da di du del della der den van von la le el al bin ibn ten ter dos das e y zu af ben
 st.""".split())
 _NOT_IN_NAMES = frozenset("of for from the using via with by is are".split())
@@ -213,15 +214,15 @@ def _usual(name: str) -> str:
     return " ".join(w.capitalize() if w.isupper() and len(w) >= shortest and w.isalpha() else w for w in name.split())
 
 # %% ../../nbs/28_sections.ipynb #c019
-_NO_TITLE = re.compile(r"""^(?:microsoft\sword|untitled|slide\s\d|powerpoint|proceedings\sof|document\d?$|title$
-|template|layout\s\d|manuscript$|main$|final$|https?:|www\.|doi|arxiv:|issn|isbn|vol(?:ume|\.)\s?\d|no\.\s?\d|\d+$
-|open\saccess|(?:original\s|regular\s|full\s|short\s|review\s)?(?:research\s)?(?:paper|article|letter|report|review)s?$
-|accepted\smanuscript|technical\sreport$|a\spreprint$|preprint$|working\spaper|journal\sof\s|article\shistory|citation:
-|(?:international|american|european)\sjournal\b|ieee\strans|available\sonline|contents\slists|published|under\sreview
-|submitted|workshop\strack|supplementary\smaterial|nips\s\d|icml\s\d|hal\b|zenodo|researchgate|ssrn
-|(?:bio|med)rxiv|see\sdiscussions)|\.(?:docx?|tex|dvi|pdf|ps|indd|rtf|odt|qxd|fm
-|wpd)$""",
-                       re.IGNORECASE | re.VERBOSE)
+_NO_TITLE = re.compile(r"""
+    ^(?:microsoft\sword|untitled|slide\s\d|powerpoint|proceedings\sof|document\d?$|title$|template|layout\s\d
+    |manuscript$|main$|final$|https?:|www\.|doi|arxiv:|issn|isbn|vol(?:ume|\.)\s?\d|no\.\s?\d|\d+$|open\saccess
+    |(?:original\s|regular\s|full\s|short\s|review\s)?(?:research\s)?(?:paper|article|letter|report|review)s?$
+    |accepted\smanuscript|technical\sreport$|a\spreprint$|preprint$|working\spaper|journal\sof\s|article\shistory
+    |citation:|(?:international|american|european)\sjournal\b|ieee\strans|available\sonline|contents\slists|published
+    |under\sreview|submitted|workshop\strack|supplementary\smaterial|nips\s\d|icml\s\d|hal\b|zenodo|researchgate|ssrn
+    |(?:bio|med)rxiv|see\sdiscussions)
+  | \.(?:docx?|tex|dvi|pdf|ps|indd|rtf|odt|qxd|fm|wpd)$""", re.IGNORECASE | re.VERBOSE)
 _ORNAMENTS = re.compile(r"[\s∗*†‡§¶⋆★♦#]+$")
 
 _TITLE_LINES = 6
@@ -299,9 +300,11 @@ _STAMP = re.compile(r"arxiv:\s*\S+\s*(?:\[[\w.-]+\])?\s*\d{1,2}\s+\w{3,9}\s+((?:
 _DOI = re.compile(r"https?://(?:dx\.)?doi\.org/|doi\s?:?\s", re.IGNORECASE)
 _YEAR = re.compile(r"(?<![\d/.-])((?:19[6-9]|20\d)\d)(?![\d/]|\.\d)")
 _RIGHTS = re.compile(r"©|copyright|\(c\)|\bc\s(?=\d{4})|published", re.IGNORECASE)
-_DATED = re.compile(r"""©|copyright|\(c\)|\bc\s(?=\d{4})|published|proceedings|conference|workshop|journal|volume|\bvol
-|accepted|received|preprint|january|february|\bmarch|april|\bmay\b|june|july|august|september|october|november|december
-|\b[A-Z]{3,8}[-\s’']*(?=(?:19|20)\d\d)""", re.IGNORECASE | re.VERBOSE)
+_DATED = re.compile(r"""
+    ©|copyright|\(c\)|\bc\s(?=\d{4})|published|proceedings|conference|workshop|journal|volume|\bvol
+  | accepted|received|preprint
+  | january|february|\bmarch|april|\bmay\b|june|july|august|september|october|november|december
+  | \b[A-Z]{3,8}[-\s’']*(?=(?:19|20)\d\d)""", re.IGNORECASE | re.VERBOSE)
 
 def _identified(first: PdfPage, head: int) -> tuple[str | None, str | None]:
     "DOI and arXiv id of the paper itself; the first `head` lines of the first page are above its text."

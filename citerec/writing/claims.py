@@ -15,10 +15,10 @@ from ..files import made_once
 from ..ranking.choosing import SIGNALS as OF_A_LIST
 from ..ranking.choosing import Chooser, parts_of, shares_of, shipped_chooser, signals_in
 from ..text import MARKER as _MARKERS
-from ..text import marked_prose
 from .gaps import not_english
 from .library import Bibliography
 from .manuscript import Citation, Manuscript
+from .pasted import marked_prose
 from .reading import places
 
 # %% ../../nbs/74a_claims.ipynb #k011

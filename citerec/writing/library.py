@@ -33,8 +33,9 @@ from ..schema import Paper
 from ..sources.bibliography import check_bibliography, no_paper, paper_of, read_bibliography
 from ..sources.formats import Entry, bib_entries, inherited, yaml_entries
 from ..sources.records import plain_text
-from ..text import clean, marked_prose
+from ..text import clean
 from .manuscript import Manuscript
+from .pasted import marked_prose
 from .prose import Embedded, OwnEntry
 
 # %% ../../nbs/72_draft_library.ipynb #c005

@@ -20,12 +20,11 @@ from tqdm.auto import tqdm
 from ..errors import InputError
 from ..llm.quoting import counted
 from ..sources.formats import OTHERS, Name, split_names
-from ..text import _ROUND, _SQUARE, _TODO, _round, _square, _todo
 from .latex import LatexReader, read_latex
 from .markdown import MarkdownReader, is_identifier, nocited_in
-from .prose import (CITED, FOREIGN, OPEN, Citation, Embedded, Format, Found, Note, NoteKind, OwnEntry,
-                                   Paragraph, Sentence, Slot, Span, TextFile, check_kind, cut, end_paragraph, format_of,
-                                   located, open_text, readable, text_file, unmarked)
+from .prose import (CITED, FOREIGN, IN_WORDS, OPEN, Citation, Embedded, Format, Found, Note, NoteKind,
+                                   OwnEntry, Paragraph, Sentence, Slot, Span, TextFile, check_kind, cut, end_paragraph,
+                                   format_of, located, open_text, readable, text_file, unmarked)
 
 # %% ../../nbs/71_manuscript.ipynb #s012s
 def _outline(sections: dict[str, tuple[int, int, int]]) -> str:
@@ -109,7 +108,7 @@ def _written_slots(text: str) -> list[tuple[int, int]]:
     "The places where words in a text ask for a citation."
     dollars = [m.start() for m in re.finditer(r"\$", text)]
     def in_math(at: int) -> bool: return (before := bisect_left(dollars, at)) % 2 == 1 and before < len(dollars)
-    found = sorted(m.span() for pattern, read in ((_SQUARE, _square), (_ROUND, _round), (_TODO, _todo))
+    found = sorted(m.span() for pattern, read in IN_WORDS
                    for m in pattern.finditer(text)
                    if read(m) == "[CITATION]" and not _NO_SLOT.match(m[0]) and not in_math(m.start()))
     outer: list[tuple[int, int]] = []

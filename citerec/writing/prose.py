@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['Format', 'LARGEST', 'FOREIGN', 'READ_KINDS', 'NoteKind', 'CITED', 'OPEN', 'MOST', 'MASKS', 'REF', 'EQUATION', 'URL',
-           'VALUE', 'DOLLAR', 'MOST_FILES', 'DEEPEST', 'TextFile', 'text_file', 'format_of', 'check_kind', 'located',
-           'open_text', 'Span', 'Citation', 'Slot', 'Sentence', 'Embedded', 'OwnEntry', 'Note', 'Piece', 'unmarked',
-           'Paragraph', 'readable', 'Found', 'section_of', 'end_paragraph', 'begin', 'finish', 'heading', 'Inclusion',
-           'included', 'cut']
+           'VALUE', 'DOLLAR', 'AS_CODE', 'MOST_FILES', 'DEEPEST', 'SQUARE', 'IN_WORDS', 'TextFile', 'text_file',
+           'format_of', 'check_kind', 'located', 'open_text', 'Span', 'Citation', 'Slot', 'Sentence', 'Embedded',
+           'OwnEntry', 'Note', 'Piece', 'unmarked', 'Paragraph', 'readable', 'Found', 'section_of', 'end_paragraph',
+           'begin', 'finish', 'heading', 'Inclusion', 'included', 'cut', 'is_no_key', 'asks_for_citation',
+           'square_marker']
 
 # %% ../../nbs/68_prose.ipynb #p003
 import hashlib
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..errors import InputError
+from ..files import shipped_words
 from ..text import sentences, utf_16_of
 
 # %% ../../nbs/68_prose.ipynb #p005
@@ -86,8 +88,29 @@ _FORMATS: dict[str, Format] = {"tex": "latex", "ltx": "latex", "latex": "latex",
                                "txt": "text"}
 FOREIGN = frozenset("adoc asciidoc doc docx epub htm html ipynb jats json lyx odt org pdf rst rtf tei tm typ wiki "
                     "xhtml xml".split())  # ends of names whose formats are known to be others
-_LATEX = re.compile(r"\\(?:documentclass|begin|(?:sub)*section|chapter|[a-zA-Z]*cite[a-zA-Z]*)\s*[\[{*]")
-_MARKDOWN = re.compile(r"(?m)^#{1,6} |^```|\[-?@\w|^---[ \t]*\r?$|\{cite(?::\w+)?\}`|\]\(\S|(?<![\w.])@\w+\d{4}")
+
+# %% ../../nbs/68_prose.ipynb #p007f
+_DOCUMENT = re.compile(r"\\(?:documentclass|begin[ \t]{0,4}\{document\})")
+_SIGNS = "|".join(shipped_words("latex")["signs of LaTeX"])
+_LATEX = re.compile(rf"\\(?:{_SIGNS})(?![a-zA-Z])")
+_SURELY_MARKDOWN = r"""
+    \A\s{0,9}---[ \t]*\r?$
+  | ^[ ]{0,3}(?:\#{1,6}[ \t]+\S|`{3}|~{3}|:::)
+  | \]\((?:[a-z]+:|[\#./])
+  | \[-?@\w
+  | \{cite(?::[a-z]{1,9})?\}`
+"""
+_BESIDE_LATEX = re.compile(_SURELY_MARKDOWN, re.X | re.M)  # these count in LaTeX, too
+_MARKDOWN = re.compile(_SURELY_MARKDOWN + r"""
+  | \]\((?:[^()\s]|\))
+  | ^[ ]{0,3}\|
+  | \[\^
+  | \*\*\S
+  | (?<![\w@\\./])@[A-Za-z][\w:-]{0,40}(?:19|20)\d\d
+  | (?<!`)`[^`\n]{1,80}`(?!`)
+  | ^[ \t]*[-*+][ ]+\S[^\n]*\n+[ \t]*[-*+][ ]+\S
+""", re.X | re.M)
+_LOOKED_AT = 100_000  # characters of a text that say its format
 
 def format_of(name: str,  # of a file; "" for a text that is in none
               text: str,
@@ -95,9 +118,13 @@ def format_of(name: str,  # of a file; "" for a text that is in none
     "The format of a draft: by the end of its name, else by its text."
     known = _FORMATS.get(name.rpartition(".")[2].lower())
     if known: return known
-    if _LATEX.search(text, 0, 100_000): return "latex"
-    return "markdown" if _MARKDOWN.search(text, 0, 100_000) else "text"
+    text = text[:_LOOKED_AT]
+    if _DOCUMENT.search(text): return "latex"
+    latex = _LATEX.search(text)
+    if (_BESIDE_LATEX if latex else _MARKDOWN).search(text): return "markdown"
+    return "latex" if latex else "text"
 
+# %% ../../nbs/68_prose.ipynb #p007h
 READ_KINDS = "LaTeX (.tex, .ltx, .latex), Markdown (.md, .markdown, .qmd, .Rmd, .mdx, .myst) and plain text (.txt)"
 
 def check_kind(path: Path,  # of a draft
@@ -239,7 +266,7 @@ def unmarked(text: str,  # of a file
 @dataclass
 class Paragraph:
     "Pieces that belong together."
-    kind: str  # "body", "footnote"; "aside" is no prose, "heading" becomes the name of a section
+    kind: str  # "body", "footnote"; "aside" is no prose, "heading" becomes the name of a section; "title"
     section: str
     pieces: list[Piece] = field(default_factory=list)
     after: list["Paragraph"] = field(default_factory=list)  # footnotes that begin in it
@@ -275,6 +302,7 @@ class Paragraph:
 MASKS = {"\ue007": "[", "\ue008": "]", "\ue002": "[REF]", "\ue003": "[EQUATION]", "\ue004": "[URL]",
          "\ue005": "[VALUE]", "\ue006": "$"}
 _, _, REF, EQUATION, URL, VALUE, DOLLAR = MASKS
+AS_CODE = str.maketrans({"$": DOLLAR, "[": "\ue007", "]": "\ue008"})  # in code, brackets are no slot
 _MASKED = str.maketrans(MASKS | {"\x00": "", "\ufeff": "", "\xad": "", "\u200b": ""}
                         | {chr(c): "" for c in range(0xd800, 0xe000)})
 _HOLLOW = re.compile(r"[(\[](?:[ ,;.:]|\b(?:see|also|e\.g|i\.e|cf|and|in|for)\b)*[)\]]")
@@ -348,11 +376,11 @@ def end_paragraph(found: Found) -> None:
 
 # %% ../../nbs/68_prose.ipynb #p023s
 def begin(found: Found, kind: str) -> None:
-    "A footnote, a heading or something that is no prose begins inside a paragraph."
+    "A footnote, a heading, the title or something that is no prose begins inside a paragraph."
     within = found._open[-1]
     section = within.section
     if kind == "footnote" and not section.endswith("(footnote)"): section = f"{section} (footnote)".strip()
-    if within.kind == "aside": kind = "aside"
+    if within.kind == "aside" and kind != "title": kind = "aside"
     found._open.append(Paragraph(kind, section))
 
 def finish(found: Found) -> str:
@@ -442,3 +470,90 @@ def cut(text: str,  # a paragraph
         ) -> list[tuple[int, int]]:
     "Where the sentences of a paragraph are; a citation behind a full stop belongs to the sentence before it."
     return sentences(_for_cutting(text, nouns))
+
+# %% ../../nbs/68_prose.ipynb #q011
+_CITE = r"(?:cite|citations?|cit|refs?|references?)"
+_NO_KEY = re.compile(r"\s*(?:\?+|todo(?:[\W_]\w*|\d*)|xxx+|tbd|fixme|missing|placeholder|key|needed|\W*"
+                     r"|cite|citation|refs?|reference)\s*", re.I)
+_ASKS = re.compile(rf"""
+    \s*\?\?+\s+\S.*
+  | \W*(?:
+      (?:todo|fixme|tbd|xxx+)\b\W+\S.*
+    | {_CITE}[\s_-]+(?:needed|missing|required|here|tbd|todo)
+    | (?:find|add|needs?|insert)[\s_-]+(?:\w+[\s_-]+){{0,3}}(?:cit\w*|ref\w*|papers?|source)(?:\s.*)?
+    )\W*""", re.I | re.S | re.X)
+_LONGEST_WORD, _LONGEST_WORDS = 40, 300  # most characters of a placeholder for a key, and of words in place of one
+
+def is_no_key(key: str) -> bool:
+    "Whether a key is only a placeholder, such as a question mark, TODO, or words that ask for a citation."
+    return (len(key) <= _LONGEST_WORD and bool(_NO_KEY.fullmatch(key))) or (
+        len(key) <= _LONGEST_WORDS and bool(_ASKS.fullmatch(key)))
+
+# %% ../../nbs/68_prose.ipynb #q013
+_WANTS = re.compile(rf"\b{_CITE}\b", re.I)
+_PLACES = re.compile(r"""
+    \bref\w*\s+(?:the|to|that|this|a|lemma|sections?|equations?|figures?|tables?|theorems?|chapters?|proofs?|appendix
+               |\w+\s+results?)\b
+  | ^\s*refs?\W*$
+  | \bref\s+\w+\s*$
+  | proof""", re.I | re.X)
+_LONGEST_NOTE = 120  # characters of a note that asks for a citation
+
+def asks_for_citation(note: str,  # what its writer says in it
+                      ) -> bool:
+    "Whether a note is empty, or asks for a citation; a long one is about something else."
+    return not note.strip(" ?") or (
+        len(note) < _LONGEST_NOTE and bool(_WANTS.search(note)) and not _PLACES.search(note))
+
+# %% ../../nbs/68_prose.ipynb #q016
+_OPEN, _CLOSED = "[CITATION]", "[OTHERCIT]"
+SQUARE = re.compile(r"\[[^\[\]\n]{0,200}\]")
+_ASKED = re.compile(rf"{_CITE}(?:[ ](?:needed|required|missing|here))?[ ]?[?!.]*", re.I)  # [cite], (citation needed)
+_NUMBERS = re.compile(r"\d+(?:\s*[,;–-]\s*\d+)*")
+_UNKNOWN = re.compile(r"\?+(?:\s*[,;]\s*(?:\?+|\d+))*|\d+(?:\s*[,;]\s*\d+)*\s*[,;]\s*\?+")
+_AT = re.compile(r"(?:^|(?<=[\s;,-]))@([\w?{}:.#$%&+<>~/-]*)")
+_NOTE = re.compile(r"(?:TODO|FIXME|XXX|TBD)\b\W{0,3}(.*)", re.S)  # a note that writers leave for themselves
+
+def _noted(words: str, otherwise: str) -> str:
+    "The marker for a note that asks for a citation, nothing for any other; something else if the words are no note."
+    note = _NOTE.fullmatch(words)
+    return otherwise if not note else _OPEN if asks_for_citation(note[1]) else ""
+
+def square_marker(match: re.Match[str],  # of `SQUARE`
+                  ) -> str:
+    "[CITATION] or [OTHERCIT] for square brackets, nothing for a note; else the brackets themselves."
+    inner = match[0][1:-1].strip()
+    if _UNKNOWN.fullmatch(inner) or _ASKED.fullmatch(inner): return _OPEN
+    if _NUMBERS.fullmatch(inner): return _CLOSED
+    if "@" in inner and (keys := _AT.findall(inner)): return _OPEN if any(map(is_no_key, keys)) else _CLOSED
+    return _noted(inner, match[0])
+
+# %% ../../nbs/68_prose.ipynb #q019
+_ROUND = re.compile(r"\([^()\n]{1,90}\)")
+
+def _round(match: re.Match[str]) -> str:
+    "The marker for round brackets; the brackets themselves if they mark no citation."
+    inner = match[0][1:-1].strip()
+    asked = _ASKED.fullmatch(inner) and (inner.isupper() or " " in inner or inner.rstrip("?!.").lower() == "cite")
+    return _OPEN if asked else _noted(inner, match[0])
+
+_TODO = re.compile(rf"""
+    (?<![\w\-'\"“‘])TODO\b(?![-\w'\"”’])
+    (\s?:?\s?(?:please\s)?(?:(?:add|insert|find|put|check|needs?|get)\s)?(?:(?:a|the|some)\s)?
+     {_CITE}\b(?:\s(?:here|needed|missing|for\sthis|this))?)?""", re.X)
+_LISTED = re.compile(r"""\s*(?:/|,|\band\b|\bor\b)?\s*
+    (?:FIXME|XXX|HACK|lists?|comments?|items?|notes?|apps?|applications?|tags?|files?|entr(?:y|ies)|tasks?
+      |annotations?|markers?|keywords?|statements?|management|tracking)\b""", re.I | re.X)
+_DETERMINED = re.compile(r"""
+    \b(?:an?|the|this|that|these|those|each|every|any|no|our|my|your|their|its|self-admitted|word|words|called
+      )\s+\Z""", re.I | re.X)
+
+def _todo(match: re.Match[str]) -> str:
+    "The marker for TODO. TODO itself stays in a text on to-do lists, and before a note that asks for no citation."
+    text, end = match.string, match.end()
+    if match[1]: return _OPEN
+    if _LISTED.match(text, end) or _DETERMINED.search(text[max(0, match.start() - 20) : match.start()]): return match[0]
+    return match[0] if text[end : end + 1] == ":" else _OPEN
+
+# patterns of words and brackets that may cite, and for each what gives its marker, [CITATION] or [OTHERCIT]
+IN_WORDS = ((SQUARE, square_marker), (_ROUND, _round), (_TODO, _todo))
