@@ -954,8 +954,8 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
     try: args = _arguments(argv)
     except SystemExit as e: return int(e.code or 0)
     try:
-        from citerec.settings import check_folder
-        check_folder()
+        from citerec.settings import check_current_folder
+        check_current_folder()
         with _hushed(getattr(args, "verbose", False)): code = args.run(args)
         sys.stdout.flush()
         return _leave(code) if argv is None else code

@@ -20,12 +20,12 @@ from .asking.answers import Answer, astream_answer, is_well_answered, paper_pass
 from .asking.filters import by_rules, parse_query, reformulate
 from .asking.library import Library
 from .asking.naming import read_query
-from .asking.search import NOTHING_NEAR, SearchResult, SearchResults, is_far, limits_in_words, search
+from .asking.search import NOTHING_NEAR, SearchResult, SearchResults, limits_in_words, results_are_far, search
 from .data.corpus import Corpus
 from .data.sample import open_corpus
 from .docstrings import documented, kind_of
 from .errors import InputError
-from .explaining import Explanation, shares_of
+from .explaining import Explanation, signal_shares
 from .files import made_once
 from .limits import _LARGE, Limits, _check_kinds, _filters, _papers, _whole, joined, question
 from .llm.client import LLM
@@ -245,11 +245,11 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
                       bool(_WHO_OR_WHEN.search(parsed.original_query)))
     parsed = limited(parsed)
     words, results = source.title if source else parsed.semantic_query, found(parsed)
-    if llm and n and words and parsed.is_relevant and is_far(results):  # other words, where these find nothing near
+    if llm and n and words and parsed.is_relevant and results_are_far(results):  # try other words
         asked = reformulate(words, n, llm)
         note = "The language model gave no other wordings that fit the query."
         wider = found(parsed) if asked else results
-        if asked and not is_far(wider): results = wider
+        if asked and not results_are_far(wider): results = wider
         elif not asked: results = found(parsed.model_copy(update={"notes": (*parsed.notes, note)}))
     if results or parsed.source != "llm" or not parsed.is_relevant: return results
     plain = limited(by_rules(parsed.original_query, date.today()))
@@ -304,7 +304,7 @@ def _notes(question: str, found: SearchResults, answer: Answer, corpus: Corpus) 
     "The notes on a search, its answer and the corpus; nothing fits if no paper is near, nor a cited sentence good."
     rest = tuple(note for note in found.notes if note != NOTHING_NEAR)
     cited = [answer.passages[n - 1] for n in answer.citations]
-    far = is_far(found) and not is_well_answered(question, cited, corpus.embedder, corpus.lexical.idf)
+    far = results_are_far(found) and not is_well_answered(question, cited, corpus.embedder, corpus.lexical.idf)
     return (NOTHING_NEAR,) * far + tuple(dict.fromkeys([*rest, *answer.notes, *corpus.notes]))
 
 async def _answer_from(rec: Recommender, found: SearchResults) -> AsyncGenerator[str | Answer, None]:
@@ -344,4 +344,4 @@ def _explained(pipeline: Pipeline, lists: Sequence[Recommendations], paper: Any)
     listed = next((one for one in lists if paper in one.state.final_recommendations), None)
     if listed is None:
         raise InputError("This recommendation is of none of the last lists.", "Give its list, too: found=found.")
-    return Explanation(paper, shares_of(pipeline.corpus, pipeline._reranking.ranker, listed.state, paper))
+    return Explanation(paper, signal_shares(pipeline.corpus, pipeline._reranking.ranker, listed.state, paper))

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['PathText', 'Seconds', 'Share', 'Dollars', 'Number', 'HARMLESS', 'DOT_ENV', 'MOST', 'CROSS_ENCODER', 'OPENAI_URL',
            'LOCAL_LLM_TIMEOUT', 'LLMS', 'PRESETS', 'host_of', 'is_local', 'dot_env_lines', 'dot_env_note', 'Settings',
-           'llm_key', 'check_folder', 'load_settings', 'comments_beside', 'is_key', 'env_example']
+           'llm_key', 'check_current_folder', 'load_settings', 'comments_beside', 'is_key', 'env_example']
 
 # %% ../nbs/02_settings.ipynb #c003
 import ast
@@ -310,7 +310,7 @@ def _check_keys(settings: "Settings") -> None:
                              f"Give CITEREC_{name.upper()} an address that begins with https, or unset the key.")
 
 # %% ../nbs/02_settings.ipynb #c015f
-def check_folder() -> None:
+def check_current_folder() -> None:
     "Raise `InputError` where the current folder was deleted; libraries end the process there."
     try: os.getcwd()
     except OSError:
@@ -321,7 +321,7 @@ def _gathered(chosen: dict[str, Any]) -> "Settings":
     unknown = sorted(set(chosen) - set(Settings.model_fields))
     if unknown:
         raise InputError(f"There is no setting {unknown[0]!r}.", f"Choose from: {', '.join(Settings.model_fields)}.")
-    check_folder()
+    check_current_folder()
     try: return Settings(**chosen)
     except ValidationError as e:
         raise InputError(f"A setting is not usable: {explain(e)}.",

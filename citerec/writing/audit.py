@@ -28,8 +28,8 @@ from ..sources.flaws import Flaw, bib_flaws, bib_strings, flaws
 from ..sources.formats import OTHERS
 from ..sources.records import clean_year, find_doi
 from citerec.writing.comparing import (
-    PREPRINTS, added_first, changed_words, contradict, differences, exchanged, is_slip, left_out, listed, nearly_equal,
-    one_person, one_version, published_at,
+    PREPRINTS, added_first, changed_words, contradict, exchanged, few_names, is_slip, left_out, nearly_equal,
+    one_person, one_version, published_at, record_differences,
 )
 from .claims import ClaimFits
 from .library import Bibliography, LibraryEntry
@@ -506,7 +506,7 @@ def _better(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:  # "" where
     "Which of two entries to keep, and why."
     def worth(e: LibraryEntry) -> tuple[float, ...]:
         record = case.known(e)
-        wrong = len(differences(e.paper, record)) if e.paper and record else 0
+        wrong = len(record_differences(e.paper, record)) if e.paper and record else 0
         is_cited = case.manuscript is not None and e.key in case.manuscript.cited_keys
         return is_cited, not _is_preprint(e), -wrong, len(e.entry.fields)
     better, other = sorted((a, b), key=worth, reverse=True)
@@ -566,7 +566,7 @@ def _differing(case: "_Near") -> Iterator[Remark]:
         if not entry.paper or _borrowed(entry) or not (record := case.known(entry)): continue
         own = entry.paper.model_copy(update={"venue": _venue(entry) or None})
         bad = {name for name, _ in _faults(case, entry)}
-        for d in differences(own, record):
+        for d in record_differences(own, record):
             if d.field == "year" and (bad & {"year", "date"} or entry.entry.kind in _WHOLES): continue
             if d.field == "title" and _record_slips(case, own, record): continue
             if d.field == "year" and _cited_before(case, own, record): continue
@@ -576,7 +576,7 @@ def _differing(case: "_Near") -> Iterator[Remark]:
             yield _remark(case, entry, "field", "warning", f"{_called(entry)} differs from the corpus: {d.words}.",
                           f"Check it; the record has: {d.theirs}.", name, change)
         if lacks := _unlisted(entry, own, record):
-            words = f"{_called(entry)} leaves out {listed(lacks)}, whom the record has, and does not say so."
+            words = f"{_called(entry)} leaves out {few_names(lacks)}, whom the record has, and does not say so."
             yield _remark(case, entry, "field", "note", words, "Add the names, or “and others”.", "author",
                           (" and ".join(own.authors), " and ".join(record.authors)))
         for kind, ours, theirs in zip(("DOI", "arXiv id"), identifiers(entry.paper), identifiers(record), strict=True):

@@ -38,12 +38,12 @@ from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
 from .gaps import Gap, find_gaps, not_english, proper_names
 from .insertion import cite_changes, place_at
-from .library import Bibliography, LibraryEntry, Paths, cited_as, paths_in
+from .library import Bibliography, LibraryEntry, Paths, paths_in, record_cited
 from .manuscript import LIBRARIES, Citation, Manuscript, Sentence, Slot, read_manuscript
 from .prose import Format, Note, Span
 from .reading import places
 from .remarks import Remark, Report
-from .uncited import EntryNames, paper_called, spelled_out, uncited_names
+from .uncited import EntryNames, paper_called, short_forms, uncited_names
 
 # %% ../../nbs/79_draft.ipynb #d05
 Place = Slot | Gap | Citation | Sentence | int  # where a citation goes; a number is the place of a sentence
@@ -590,7 +590,7 @@ def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommen
 
 def _gaps(draft: Draft, threshold: float | None) -> list[Gap]:
     "Sentences that need a citation and have none."
-    long = spelled_out(draft.sentences)
+    long = short_forms(draft.sentences)
     def paper_of(name: str) -> str: return paper_called(draft.rec.corpus, name, draft.itself, long.get(name, ""))
     return find_gaps(draft.manuscript, threshold, uncited_names(draft.sentences, paper_of, draft.cited_in))
 
@@ -680,7 +680,7 @@ def _paper(draft: Draft, paper: Recommendation | Paper | str) -> Paper:
     "The record of a paper; raises `InputError` for one that neither the bibliography nor the corpus has."
     if isinstance(paper, Paper): return paper
     name = paper if isinstance(paper, str) else paper.yours or paper.paper_id
-    if entry := draft.library.find(name): return cited_as(entry)
+    if entry := draft.library.find(name): return record_cited(entry)
     corpus = draft.rec.corpus
     ids = [name] if name in corpus.columns.row_of else corpus.find(name) or corpus.known_as(name)
     if not ids:
