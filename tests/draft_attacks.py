@@ -47,7 +47,7 @@ def cited(folder: Path, records: list, main: Path, head: str, slot: str, tail: s
         source.mkdir()
         lines = [json.dumps(paper.model_dump(mode="json")) for paper in records]
         (source / "papers.jsonl").write_text("\n".join(lines))
-        Corpus.build(JsonlSource(source), corpus, progress=False).close()
+        Corpus.build(corpus, JsonlSource(source), progress=False).close()
     lines = [f"The study of number {n} is told here {slot}.\n" for n in range(len(records))]
     main.write_text(head + "\n".join(lines) + tail)
     out, begin = io.StringIO(), head.count("\n") + 1

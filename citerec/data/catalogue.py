@@ -300,9 +300,9 @@ def build(folder: str | Path,  # folder of the corpus
     from citerec.schema import Paper
     from citerec.sources.source import ListSource, Source
     folder = Path(folder)
-    if isinstance(source, Source): return Corpus.build(source, folder, settings, progress)
+    if isinstance(source, Source): return Corpus.build(folder, source, settings, progress)
     if not isinstance(source, str | Path) and all(isinstance(p, Paper) for p in source):
-        return Corpus.build(ListSource(source), folder, settings, progress)
+        return Corpus.build(folder, ListSource(source), settings, progress)
     names = [str(source)] if isinstance(source, str | Path) else [str(name) for name in source]
     return _build_named(folder, recipe_of(names, choices), settings, progress)
 
@@ -316,7 +316,7 @@ def _build_named(folder: Path, recipe: Chosen, settings: "Settings | None", prog
     if recipe["types"] is None and _older(folder): recipe["types"] = "all"
     with _leaving_no_empty(folder / PAGES, folder):
         source = source_of(recipe, folder / PAGES, progress, settings.engine)
-        try: return Corpus.build(source, folder, settings, progress, recipe=recipe)
+        try: return Corpus.build(folder, source, settings, progress, recipe=recipe)
         except CorpusError as e:
             if "other records" not in e.problem or not _made_by(str(folder), recipe): raise
             raise CorpusError(f"{folder} already holds a corpus of these sources, and they have changed.",
@@ -347,7 +347,7 @@ def update(folder: str | Path,  # a corpus that `build` made of sources by name
                           f"If you want that, run `citerec trust {folder}` first.")
     recipe = {name: kept.get(name) for name in ("source", *CHOICES)} | ({"types": "all"} if all_types else {})
     source = source_of(recipe, next_update(folder) / PAGES, progress, settings.engine)
-    return Corpus.update(source, folder, settings, progress)
+    return Corpus.update(folder, source, settings, progress)
 
 # %% ../../nbs/42_catalogue.ipynb #h002
 @dataclass(frozen=True)
