@@ -83,20 +83,20 @@ class Recommender:
         "The same as `recommend` for asynchronous code."
         return self._remembered(await self.pipeline.arun(self._question(text, k, limits)))
 
-    def stream(self,
-               text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
-               k: int | None = None,  # recommendations wanted, 1 to 100; None: as in the settings
-               **limits: Unpack[Limits],
-               ) -> Iterator[AgentEvent]:  # one event an agent; the last one's `state` is the answer's
+    def stream_recommend(self,
+                         text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
+                         k: int | None = None,  # recommendations wanted, 1 to 100; None: as in the settings
+                         **limits: Unpack[Limits],
+                         ) -> Iterator[AgentEvent]:  # one event an agent; the last one's `state` is the answer's
         "Recommend step by step."
         return self.pipeline.stream(self._question(text, k, limits))
 
-    def astream(self,
-                text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
-                k: int | None = None,  # recommendations wanted, 1 to 100; None: as in the settings
-                **limits: Unpack[Limits],
-                ) -> AsyncIterator[AgentEvent]:  # one event an agent; the last one's `state` is the answer's
-        "The same as `stream` for asynchronous code."
+    def astream_recommend(self,
+                          text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
+                          k: int | None = None,  # recommendations wanted, 1 to 100; None: as in the settings
+                          **limits: Unpack[Limits],
+                          ) -> AsyncIterator[AgentEvent]:  # one event an agent; the last one's `state` is the answer's
+        "The same as `stream_recommend` for asynchronous code."
         return self.pipeline.astream(self._question(text, k, limits))
 
     def explain(self,
@@ -116,6 +116,17 @@ class Recommender:
                ) -> SearchResults:  # best first; a list that draws itself
         "Search in plain words; raises `InputError` for an unknown paper, and for limits that make no sense."
         return _search(self, _wanted(self, text, parse, limits), k, num_queries, limits)
+
+    async def asearch(self,
+                      text: str | ParsedQuery,  # a topic, limits in plain words, a paper by id or title; or parsed
+                      k: int | None = None,  # results wanted, 1 to 100; None: as in the settings
+                      *,
+                      parse: bool = True,  # read limits from the words; False: search for all of them
+                      num_queries: int | None = None,  # further wordings that are searched; None: as in the settings
+                      **limits: Unpack[Limits],
+                      ) -> SearchResults:  # best first; a list that draws itself
+        "The same as `search` for asynchronous code."
+        return await asyncio.to_thread(self.search, text, k, parse=parse, num_queries=num_queries, **limits)
 
     def parse(self,
               text: str,  # a query
@@ -141,7 +152,7 @@ class Recommender:
             **limits: Unpack[Limits],
             ) -> Answer:  # draws itself, with numbered sources
         "Answer a question from papers, in scripts and in Jupyter; raises `InputError` for invalid arguments."
-        *_, answer = each_of(lambda: self.astream_ask(question, k, **limits))
+        *_, answer = self.stream_ask(question, k, **limits)
         return cast(Answer, answer)
 
     async def aask(self,
@@ -153,12 +164,20 @@ class Recommender:
         *_, answer = [part async for part in self.astream_ask(question, k, **limits)]
         return cast(Answer, answer)
 
+    def stream_ask(self,
+                   question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
+                   k: int = 5,  # papers that the answer rests on, 1 to 50
+                   **limits: Unpack[Limits],
+                   ) -> Iterator[str | Answer]:  # checked parts of the text; at last the `Answer`
+        "The same as `ask`, part by part as it is written."
+        return each_of(lambda: self.astream_ask(question, k, **limits))
+
     def astream_ask(self,
                     question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
                     k: int = 5,  # papers that the answer rests on, 1 to 50
                     **limits: Unpack[Limits],
                     ) -> AsyncGenerator[str | Answer, None]:  # checked parts of the text; at last the `Answer`
-        "The same as `ask`, part by part as it is written, for asynchronous code."
+        "The same as `stream_ask` for asynchronous code."
         return _asked(self, question, k, limits)
 
     def astream_from(self,

@@ -94,7 +94,7 @@ _PATIENCE = 600.0  # seconds that a call may take once it has begun: all files o
 def _add_recommending(app: FastAPI, recommender: Recommender, slots: Slots) -> None:
     "The address that recommends."
     def begun(form: RecommendForm) -> AsyncIterator[AgentEvent]:
-        return recommender.astream(form.text, form.top_k, **given_limits(form.filters))
+        return recommender.astream_recommend(form.text, form.top_k, **given_limits(form.filters))
 
     @app.post("/api/recommend", response_class=EventSourceResponse)
     async def recommend(form: RecommendForm, events: Annotated[Any, Depends(begun)]) -> AsyncIterator[ServerSentEvent]:

@@ -14,12 +14,12 @@ import importlib.util
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -386,11 +386,11 @@ def _reordered(state: LibraryState, question: str, found: list[Passage]) -> list
     return [found[i].model_copy(update={"score": share}) for i, share in ordered]
 
 def find_passages(state: LibraryState, question: str, k: int = 5,
-                  paper_ids: Sequence[str] | None = None) -> tuple[Passage, ...]:  # best first; None: of all papers
+                  within: Sequence[str] | None = None) -> tuple[Passage, ...]:  # best first; None: of all papers
     "The `k` passages that may answer a question; raises `InputError` for an invalid question, number or paper."
     _check_question(question, k)
     contents, allowed = state.contents, None
-    if paper_ids is not None: allowed = contents.of([state.file.papers.get(name).paper_id for name in paper_ids])
+    if within is not None: allowed = contents.of([state.file.papers.get(name).paper_id for name in within])
     if not contents.passages: return ()
     query = state.embedder.embed_query(one_line(question))
     n = k * state.settings.rerank_retrieval_multiplier
@@ -433,7 +433,7 @@ def reopened_answer(file: LibraryFile, query_id: int) -> OwnAnswer:
                      query_id=query_id, **kept)
 
 async def astream_own_answer(state: LibraryState, question: str, k: int = 5,
-                             paper_ids: Sequence[str] | None = None) -> AsyncIterator[str | OwnAnswer]:
+                             within: Sequence[str] | None = None) -> AsyncIterator[str | OwnAnswer]:
     "Answer a question: Markdown, part by part, then the whole answer; raises `InputError` as `find_passages` does."
     begun = time.perf_counter()
     _check_question(question, k)
@@ -441,7 +441,7 @@ async def astream_own_answer(state: LibraryState, question: str, k: int = 5,
         yield POLITE
         yield OwnAnswer(question, POLITE)
         return
-    passages = await asyncio.to_thread(find_passages, state, question, k, paper_ids)
+    passages = await asyncio.to_thread(find_passages, state, question, k, within)
     parts: Any = astream_answer(question, passages, state.llm, "(Source n)", embedder=state.embedder,
                                 idf=state.contents.words.idf)
     async with aclosing(parts):
@@ -547,28 +547,44 @@ class Library:
     def passages(self,
                  question: str,  # what the passages may answer, in a sentence or two
                  k: int = 5,  # passages, 1 to 50
-                 paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
+                 within: Sequence[str] | None = None,  # papers to look in, by id; None: all
                  ) -> tuple[Passage, ...]:  # best first
         "The passages that may answer a question; raises `InputError` for an invalid question, number or paper."
-        return find_passages(self.state, question, k, paper_ids)
-
-    def astream_ask(self,
-                    question: str,  # in a sentence or two
-                    k: int = 5,  # passages, 1 to 50
-                    paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
-                    ) -> AsyncIterator[str | OwnAnswer]:  # Markdown, part by part; then the whole answer
-        "Answer a question, part by part; raises `InputError` as `passages` does."
-        return astream_own_answer(self.state, question, k, paper_ids)
+        return find_passages(self.state, question, k, within)
 
     def ask(self,
             question: str,  # in a sentence or two
             k: int = 5,  # passages, 1 to 50
-            paper_ids: Sequence[str] | None = None,  # papers to look in, by id; None: all
+            within: Sequence[str] | None = None,  # papers to look in, by id; None: all
             ) -> OwnAnswer:
         "Answer a question from the library's papers; raises `InputError` as `passages` does."
-        *_, last = each_of(lambda: self.astream_ask(question, k, paper_ids))
-        assert isinstance(last, OwnAnswer)
-        return last
+        *_, answer = self.stream_ask(question, k, within)
+        return cast(OwnAnswer, answer)
+
+    async def aask(self,
+                   question: str,  # in a sentence or two
+                   k: int = 5,  # passages, 1 to 50
+                   within: Sequence[str] | None = None,  # papers to look in, by id; None: all
+                   ) -> OwnAnswer:
+        "The same as `ask` for asynchronous code."
+        *_, answer = [part async for part in self.astream_ask(question, k, within)]
+        return cast(OwnAnswer, answer)
+
+    def stream_ask(self,
+                   question: str,  # in a sentence or two
+                   k: int = 5,  # passages, 1 to 50
+                   within: Sequence[str] | None = None,  # papers to look in, by id; None: all
+                   ) -> Iterator[str | OwnAnswer]:  # Markdown, part by part; then the whole answer
+        "The same as `ask`, part by part as it is written."
+        return each_of(lambda: self.astream_ask(question, k, within))
+
+    def astream_ask(self,
+                    question: str,  # in a sentence or two
+                    k: int = 5,  # passages, 1 to 50
+                    within: Sequence[str] | None = None,  # papers to look in, by id; None: all
+                    ) -> AsyncIterator[str | OwnAnswer]:  # Markdown, part by part; then the whole answer
+        "The same as `stream_ask` for asynchronous code."
+        return astream_own_answer(self.state, question, k, within)
 
     def papers(self) -> OwnPapers:
         "The papers, in the order in which they were added."

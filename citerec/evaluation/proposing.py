@@ -18,13 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from citerec.agents.picker import (
-    Engine,
-    language_model,
-    load_dspy,
-    pick_with,
-    place_of,
-    quoted_candidates,
-    quoted_context,
+    Engine, language_model, load_dspy, pick_with, place_of, quoted_candidates, quoted_context,
 )
 from ..agents.reranking import listed_order, order_prompt
 from ..errors import BudgetError, InputError, ModelError

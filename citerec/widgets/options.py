@@ -115,7 +115,7 @@ def limits_of_fields(fields: Fields) -> dict[str, Any]:
     return {"k": f.k.value, "year_min": _number(f.year_min), "year_max": _number(f.year_max),
             "min_citations": _number(f.min_citations, "number of citations"),
             "min_confidence": _share(f.min_confidence, "least confidence"),
-            "concepts": names_in_field(f.concepts), "exclude_ids": names_in_field(f.exclude)}
+            "concepts": names_in_field(f.concepts), "exclude": names_in_field(f.exclude)}
 
 def opened(fields: Fields) -> "Recommender":
     "The corpus with the models that are chosen; raises an error of citerec where they cannot be used."

@@ -212,7 +212,7 @@ class Answered:
 def _warmed(fields: Fields) -> None:
     "Answer a first text, so that its models are loaded for the next; an error waits for the reader's own text."
     with suppress(Exception):
-        for _ in opened(fields).stream("Attention relates all positions of a sentence.", k=1): pass
+        for _ in opened(fields).stream_recommend("Attention relates all positions of a sentence.", k=1): pass
 
 # %% ../../nbs/92_recommend.ipynb #e09r
 class RunInView:
@@ -240,8 +240,8 @@ class RunInView:
         self._tell([], "reading the text")
         cited = cited_ids(fields.cited.value, recommender)
         said = self._limits(len(cited), recommender)
-        limits["exclude_ids"] = [*(limits["exclude_ids"] or []), *cited] or None
-        for event in recommender.stream(text, **limits):
+        limits["exclude"] = [*(limits["exclude"] or []), *cited] or None
+        for event in recommender.stream_recommend(text, **limits):
             if self.stopped.is_set(): break
             events.append(event)
             self._tell(events, NEXT.get(event.agent, ""))

@@ -486,8 +486,8 @@ def _fitting(draft: Draft, text: str, k: int, limits: Limits) -> tuple[Recommend
 def _leaders(draft: Draft, text: str, k: int, limits: Limits) -> Sequence[Recommendation]:
     "The papers of the own bibliography that fit a text best, ranked by themselves; none where that is limited."
     own = draft.library.corpus_ids
-    if limits.get("within_ids") or len(own) < _CHOICE: return ()
-    among: Limits = {**limits, "within_ids": own}
+    if limits.get("within") or len(own) < _CHOICE: return ()
+    among: Limits = {**limits, "within": own}
     try: return list(draft.rec.recommend(text, k=min(100, k + _SPARE), **among))
     except InputError: return ()  # the limits leave none of them
 
@@ -529,10 +529,10 @@ def _called(draft: Draft, place: Place) -> tuple[str, float] | None:
 def _own_first(draft: Draft, place: Place, fitting: list[Recommendation], limits: Limits) -> list[Recommendation]:
     "Put the entry first whose name stands in the text: the author knows it, and has it in the bibliography."
     called = _called(draft, place)
-    if not called or limits.get("within_ids"): return fitting
+    if not called or limits.get("within"): return fitting
     key, least = called
     entry, paper = draft.library.by_key[key], draft.library.by_key[key].paper
-    if not paper or entry.corpus_id in (limits.get("exclude_ids") or ()): return fitting
+    if not paper or entry.corpus_id in (limits.get("exclude") or ()): return fitting
     sure = max([least, *(r.confidence or 0.0 for r in fitting)])
     named = next((r for r in fitting if r.yours == key or r.paper_id == entry.corpus_id), None) or \
         _of_entry(entry, paper, sure, "")
@@ -564,9 +564,9 @@ def _named_first(draft: Draft, place: Place, fitting: list[Recommendation], limi
     "Put the paper first whose name is the reason of a gap."
     name = place.name if isinstance(place, Gap) else ""
     paper_id = paper_called(draft.rec.corpus, name, draft.itself) if name else ""
-    if not paper_id or limits.get("within_ids"): return fitting
+    if not paper_id or limits.get("within"): return fitting
     found, alone = next((r for r in fitting if r.paper_id == paper_id), None), limits.copy()
-    alone["within_ids"] = [paper_id]
+    alone["within"] = [paper_id]
     try: found = found or next(iter(draft.rec.recommend(name, k=1, **alone)), None)
     except InputError: return fitting  # the limits do not allow it
     if found is None: return fitting
@@ -579,7 +579,7 @@ def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommen
     "Papers for one place, best first."
     sentence = sentence_at(draft.manuscript, place)
     here = set(draft.cited_in(sentence))
-    limits = {"known_ids": draft.known, "again": True, "exclude_ids": draft.itself, **limits}
+    limits = {"known": draft.known, "again": True, "exclude": draft.itself, **limits}
     found, fitting = _fitting(draft, text_for(draft.manuscript, place), k + len(here), limits)
     fitting = _named_first(draft, place, _by_itself(draft, place, fitting, k + len(here), limits), limits)
     outside = from_library(draft.library, _asked(draft.manuscript, place), sentence.previous, draft.keys_in(sentence))
