@@ -112,7 +112,7 @@ def one_save(home: Path, recommender, dice: random.Random, longest: Counter[str]
 
     tex, bib = folder_with_draft(home)
     draft = Draft.open(tex, recommender)
-    slot, _ = draft.slots[0], draft.library
+    slot, _ = draft.slots[0], draft.bibliography
     save, target = dice.choice(SAVES), dice.choice((tex, tex, bib))
     mine = f"SAVED-{dice.random()}\n".encode() + target.read_bytes()
     since = dice.choice(("cite", "apply", "apply"))  # from when the moment counts; most windows are in `apply`

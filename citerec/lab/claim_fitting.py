@@ -124,7 +124,7 @@ def _drafts(folder: Path, rec: Recommender) -> Iterator[tuple[str, Draft]]:
 def all_examples(folder: Path, rec: Recommender, trees: Mapping[int, Any]) -> list[Judged]:  # trees by fold
     "The examples of all documents, each judged by trees that have not seen it."
     return [judged for name, draft in _drafts(folder, rec)
-            for judged in examples(Claims(draft.manuscript, draft.library, rec.corpus, [name, *draft.itself],
+            for judged in examples(Claims(draft.manuscript, draft.bibliography, rec.corpus, [name, *draft.itself],
                                           chooser_with(trees[fold_of(name)])), name)]
 
 # %% ../../nbs/lab/claim_fitting.ipynb #j041_e

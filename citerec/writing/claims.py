@@ -61,20 +61,20 @@ class Claims:
     "The claims of a draft, and how well the papers that they cite fit them."
     def __init__(self,
                  manuscript: Manuscript,
-                 library: Bibliography,  # of the manuscript, read with the corpus
+                 bibliography: Bibliography,  # of the manuscript, read with the corpus
                  corpus: Corpus,
                  hidden: Sequence[str] = (),  # the draft's own records: their citing sentences are not read
                  chooser: Chooser | None = None,  # None: the one that ships
                  ):
-        self.manuscript, self.library, self.corpus, self.hidden = manuscript, library, corpus, hidden
+        self.manuscript, self.bibliography, self.corpus, self.hidden = manuscript, bibliography, corpus, hidden
         self.chooser = chooser or shipped_chooser()
-        self.rows = np.sort(corpus.columns.rows([i for i in library.corpus_ids if i not in hidden]))
+        self.rows = np.sort(corpus.columns.rows([i for i in bibliography.corpus_ids if i not in hidden]))
         self.place = {corpus.ids[row]: n for n, row in enumerate(self.rows)}
         self.vectors = corpus.vectors[self.rows.tolist()]
 
     def papers(self, citation: Citation) -> list[int]:
         "The papers that a citation cites, as places in the list."
-        found = (self.library.find(key) for key in citation.keys)
+        found = (self.bibliography.find(key) for key in citation.keys)
         return [self.place[e.corpus_id] for e in found if e and e.corpus_id in self.place]
 
     @made_once

@@ -26,7 +26,7 @@ from .placing import appended, citation_place, line_end
 from .prose import Citation, Sentence, Slot, Span, TextFile, open_text
 
 if TYPE_CHECKING:
-    from citerec.writing.library import Bibliography, LibraryEntry
+    from citerec.writing.library import Bibliography, BibliographyEntry
 
 __all__ = ["Change", "Edit", "undo"]  # of `citerec.writing.changes`
 
@@ -192,11 +192,11 @@ _KEYS = re.compile(r"(?m)^[ \t]*@\w+[ \t]*[{(][ \t]*([^\s,={}()\"]+)[ \t]*,")
 @dataclass(frozen=True)
 class _Known:
     "The entries and keys of a draft's bibliography."
-    entries: "tuple[LibraryEntry, ...]"  # of the draft
-    others: "tuple[LibraryEntry, ...]"  # of other libraries
+    entries: "tuple[BibliographyEntry, ...]"  # of the draft
+    others: "tuple[BibliographyEntry, ...]"  # of other bibliographies
     taken: frozenset[str]  # keys that are in use
 
-def _is_of(entry: "LibraryEntry", paper: Paper) -> bool:
+def _is_of(entry: "BibliographyEntry", paper: Paper) -> bool:
     "Whether an entry describes a paper."
     if not entry.key: return False
     if entry.paper is None: return entry.key == paper.bibkey  # it has no title, so only its key tells
@@ -204,25 +204,25 @@ def _is_of(entry: "LibraryEntry", paper: Paper) -> bool:
     return one_paper(facts_of(entry.paper), facts_of(paper))
 
 # %% ../../nbs/78_insertion.ipynb #c022_b
-def _known(manuscript: Manuscript, library: "Bibliography") -> _Known:
+def _known(manuscript: Manuscript, bibliography: "Bibliography") -> _Known:
     "The entries and keys of a draft's bibliography."
     named = () if manuscript.guessed else manuscript.bibliographies
     ours = {p.resolve() for p in named} | {f.path.resolve() for f in manuscript.files if f.path}
     ours |= {part.path.resolve() for part in manuscript.embedded}
-    sides: dict[bool, list[LibraryEntry]] = {True: [], False: []}
-    for e in library.entries: sides[e.path.resolve() in ours].append(e)
+    sides: dict[bool, list[BibliographyEntry]] = {True: [], False: []}
+    for e in bibliography.entries: sides[e.path.resolve() in ours].append(e)
     bibs = (p for p in named if p.is_file())
     written = (key for path in bibs for key in _KEYS.findall(open_text(path, "text").text))
     taken = (*manuscript.cited_keys, *manuscript.nocited, *(e.key for e in manuscript.own_entries), *written)
     return _Known(tuple(sides[True]), tuple(sides[False]), frozenset([*taken, *(e.key for e in sides[True])]))
 
 # %% ../../nbs/78_insertion.ipynb #c022_c
-def _entry_for(known: _Known, paper: Paper, cited: Sequence[str]) -> "LibraryEntry | None":
+def _entry_for(known: _Known, paper: Paper, cited: Sequence[str]) -> "BibliographyEntry | None":
     "The entry of a paper in the draft's own bibliography."
     found = [e for e in known.entries if _is_of(e, paper)]
     return next((e for e in found if e.key in cited), found[0] if found else None)
 
-def _as_it_stands(other: "LibraryEntry") -> str:
+def _as_it_stands(other: "BibliographyEntry") -> str:
     "The text of an entry in its .bib file; "" where it would say something else by itself."
     if other.path.suffix.lower() not in (".bib", ".bibtex"): return ""
     text, depth = "\n".join(open_text(other.path, "text").text.split("\n")[other.entry.line - 1 :]).lstrip(), 0
@@ -234,12 +234,12 @@ def _as_it_stands(other: "LibraryEntry") -> str:
         return text[: sign.end()] if same else ""
     return ""
 
-def _other(known: _Known, paper: Paper) -> "LibraryEntry | None":
-    "The entry of a paper in another library."
+def _other(known: _Known, paper: Paper) -> "BibliographyEntry | None":
+    "The entry of a paper in another bibliography."
     return next((e for e in known.others if _is_of(e, paper) and e.entry.fields), None)
 
-def _copy(other: "LibraryEntry", key: str) -> str:
-    "An entry of another library under a key."
+def _copy(other: "BibliographyEntry", key: str) -> str:
+    "An entry of another bibliography under a key."
     text = re.sub(r"(?<=[{(])\s*[^\s,]+", lambda _: key, _as_it_stands(other), count=1)
     if acts_in_tex(text or " ".join(other.entry.whole.fields.values())): return bibtex_of(other.entry.whole, key)
     return text or bibtex_of(other.entry.whole, key, own=True)  # the user's own text
@@ -256,7 +256,7 @@ _KIN = ("entryset", "related", "xref")  # fields that name entries without which
 
 def _kin(known: _Known, papers: Iterable[Paper]) -> tuple[list[str], list[str]]:
     "The entries that copied ones name, as the members of a set: texts of those to add, notes on those that are there."
-    def by_key(entries: "Sequence[LibraryEntry]") -> "dict[str, LibraryEntry]":
+    def by_key(entries: "Sequence[BibliographyEntry]") -> "dict[str, BibliographyEntry]":
         return {key: e for e in reversed(entries) for key in (*e.entry.listed("ids"), e.key)}
     held, theirs = by_key(known.entries), by_key(known.others)
     copied = [other for paper in papers if (other := _other(known, paper))]
@@ -430,7 +430,7 @@ def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
     return file, (0, at, at, line)
 
 # %% ../../nbs/78_insertion.ipynb #c032l
-def _lacking(other: "LibraryEntry | None",  # that is copied; None: the entry is made of the paper
+def _lacking(other: "BibliographyEntry | None",  # that is copied; None: the entry is made of the paper
              paper: Paper) -> list[str]:
     "What a new entry lacks."
     if other and other.entry.kind == "set": return []
@@ -439,7 +439,7 @@ def _lacking(other: "LibraryEntry | None",  # that is copied; None: the entry is
 
 # %% ../../nbs/78_insertion.ipynb #c033
 def cite_changes(manuscript: Manuscript,
-                 library: "Bibliography",  # of the draft; its other entries give keys and fields
+                 bibliography: "Bibliography",  # of the draft; its other entries give keys and fields
                  cited: Cited,  # places, each with the papers to cite there
                  command: str | None = None,  # "citep", "[@]" …; None: what the draft uses most
                  create: bool = False,  # make references.bib where a Markdown draft names no bibliography
@@ -447,7 +447,7 @@ def cite_changes(manuscript: Manuscript,
     "Cite papers in a draft. Raises `InputError` where that cannot be done; nothing is written yet."
     if not (main := manuscript.files[0].path):
         raise InputError("This draft is a text in no file.", "Save it, and open it by its path.")
-    style, known = citation_style(manuscript, command), _known(manuscript, library)
+    style, known = citation_style(manuscript, command), _known(manuscript, bibliography)
     keys, new = _keys(manuscript, known, cited)
     kin, named = _kin(known, [paper for _, paper in new.values()])
     replaced, bibs = _edits(manuscript, cited, keys, style), list[TextFile]()
@@ -473,7 +473,7 @@ def cite_changes(manuscript: Manuscript,
 
 # %% ../../nbs/78_insertion.ipynb #c033_b
 def cite_change(manuscript: Manuscript,
-                library: "Bibliography",  # of the draft; its other entries give keys and fields
+                bibliography: "Bibliography",  # of the draft; its other entries give keys and fields
                 place: Place,  # a slot, a sentence, or a citation to be joined
                 paper: Paper | Sequence[Paper],  # one paper, or several for the same place
                 command: str | None = None,  # "citep", "[@]" …; None: what the draft uses most
@@ -481,7 +481,7 @@ def cite_change(manuscript: Manuscript,
                 ) -> Change:
     "Cite a paper at one place of a draft. Raises `InputError` where that cannot be done; nothing is written yet."
     papers = [paper] if isinstance(paper, Paper) else list(paper)
-    return cite_changes(manuscript, library, [(place, papers)], command, create)
+    return cite_changes(manuscript, bibliography, [(place, papers)], command, create)
 
 # %% ../../nbs/78_insertion.ipynb #c043b
 def _numbered(manuscript: Manuscript, where: str) -> tuple[int, int, int | None]:
