@@ -40,7 +40,7 @@ PAGES = {
         "them at work.",
         (
             "recommender:load",
-            "recommender:Recommender * but search similar ask aask astream_ask parse",
+            "recommender:Recommender * but search asearch similar ask aask stream_ask astream_ask parse",
             "recommender:Recommendations *",
             "schema:Recommendation",
             "pipeline:AgentEvent",
@@ -52,7 +52,7 @@ PAGES = {
         "`rec.search` finds papers by a description, `rec.ask` answers a question from papers. The guide "
         "[Search and ask](guide_ask.ipynb) shows both.",
         (
-            "recommender:Recommender search similar ask aask astream_ask parse",
+            "recommender:Recommender search asearch similar ask aask stream_ask astream_ask parse",
             "asking.filters:parse_query",
             "asking.search:SearchResults *",
             "asking.search:SearchResult",

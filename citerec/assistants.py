@@ -78,7 +78,7 @@ def _add_finding(server: MCPServer, recommender: Recommender) -> None:
     async def search(query: Question, k: Count = 5) -> dict[str, Any]:
         "Papers for a search in plain words, such as `papers by Manning on parsing before 2015`, best first."
         with _plainly():
-            told = found_facts(await to_thread(recommender.search, query, k))
+            told = found_facts(await recommender.asearch(query, k))
             results = [{**_small(r, ("rank", "score")), **_small(r["paper"], _LISTED)} for r in told["results"]]
             said = {"notes": list(told["notes"]) + [told["irrelevant_response"]] * (not told["is_relevant"])}
             return _readable({"results": results, **_small(told, ("parsed_filters", "semantic_query")), **said})
@@ -110,8 +110,8 @@ def _add_asking(server: MCPServer, recommender: Recommender, library: Library) -
                   ) -> dict[str, Any]:
         "An answer from the abstracts of the corpus, or from the user's own PDFs, with the sources that it cites."
         with _plainly():
-            ask_it = recommender.ask if source == "corpus" else library.ask
-            told = (await to_thread(ask_it, question, k)).to_dict()
+            asked = recommender if source == "corpus" else library
+            told = (await asked.aask(question, k)).to_dict()
             names = ("source_index", "paper_id", "paper_title", "section", "pages")
             return _readable({"answer": told["answer"], "confidence": told["confidence"], "notes": told["notes"],
                               "citations": [_small(cited, names) for cited in told["citations"]]})

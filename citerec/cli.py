@@ -62,8 +62,8 @@ def _recommend(args: argparse.Namespace) -> int:
     from citerec.recommender import Recommendations, load
     recommender = load(args.corpus, args.preset, pick=args.pick, **model_chosen(args))
     state = None
-    for event in recommender.stream(
-            text, k=args.k, known_ids=args.known_ids, min_confidence=args.min_confidence, **limits_typed(args)):
+    for event in recommender.stream_recommend(
+            text, k=args.k, known=args.known, min_confidence=args.min_confidence, **limits_typed(args)):
         if not args.verbose: show_progress(args, f"{event.agent}: {event.seconds:.2f} s, {event.words}")
         state = event.state
     assert state, "a run ends with at least one event"
@@ -84,7 +84,7 @@ def _recommend_options(commands: Commands) -> argparse.ArgumentParser:
     option("--corpus", metavar="FOLDER", help=f"corpus to search ({SAMPLE})")
     option("-k", "--k", type=int, metavar="N", help="number of recommendations, 1 to 100 (default: 10)")
     limit_options(parser)
-    option("--known", dest="known_ids", action="append", metavar="ID",
+    option("--known", action="append", metavar="ID",
            help="a paper that your draft cites already: what goes with it comes first; may be given several times")
     option("--pick", action="store_true", default=None,
            help="choose one paper for the first [CITATION]; without a language model, the first one")
@@ -954,8 +954,8 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
     try: args = _arguments(argv)
     except SystemExit as e: return int(e.code or 0)
     try:
-        from citerec.settings import check_folder
-        check_folder()
+        from citerec.settings import check_current_folder
+        check_current_folder()
         with _hushed(getattr(args, "verbose", False)): code = args.run(args)
         sys.stdout.flush()
         return _leave(code) if argv is None else code

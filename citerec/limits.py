@@ -33,9 +33,9 @@ class Limits(TypedDict, total=False):
     language: str | None  # language of the paper, as ISO 639-1 code
     has_awards: bool | None  # only papers with an award (true), or without one (false)
     bibkey: str | None  # citation key of the paper
-    exclude_ids: str | Sequence[str] | None  # papers never to recommend, by id, DOI, arXiv id or link
-    within_ids: str | Sequence[str] | None  # the only papers that may be recommended, named in the same ways
-    known_ids: str | Sequence[str] | None  # papers that the draft already cites: what goes with them comes first
+    exclude: str | Sequence[str] | None  # papers never to recommend, by id, DOI, arXiv id or link
+    within: str | Sequence[str] | None  # the only papers that may be recommended, named in the same ways
+    known: str | Sequence[str] | None  # papers that the draft already cites: what goes with them comes first
     again: bool | None  # recommend known papers again; left out: only others
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
@@ -122,9 +122,9 @@ def _filters(corpus: Corpus, concepts: Counter[str], limits: Limits) -> SearchFi
     least = _whole(limits.get("min_citations"), "least number of citations (min_citations)", 0)
     def named(name: str, what: str) -> tuple[str, ...]:
         return _papers(corpus, _names(limits.get(name), f"papers {what} ({name})"), what)
-    within = named("within_ids", "to be searched")
-    if limits.get("within_ids") is not None and not within:
-        raise InputError("There is no paper to search within (within_ids).", "Name one, or leave it out.")
+    within = named("within", "to be searched")
+    if limits.get("within") is not None and not within:
+        raise InputError("There is no paper to search within.", "Name one, or leave it out.")
     def words(name: str) -> tuple[str, ...]: return _names(limits.get(name), name)
     return SearchFilter(
         authors=words("authors"), title_words=words("title_words"), venues=words("venues"),
@@ -132,8 +132,8 @@ def _filters(corpus: Corpus, concepts: Counter[str], limits: Limits) -> SearchFi
         has_awards=None if limits.get("has_awards") is None else bool(limits["has_awards"]),
         year_min=first, year_max=last, min_citations=least or 0,
         concepts=_known_concepts(concepts, _names(limits.get("concepts"), "concepts")),
-        exclude_ids=named("exclude_ids", _EXCLUDED), within_ids=within,
-        known_ids=named("known_ids", "cited already"), again=bool(limits.get("again")))
+        exclude_ids=named("exclude", _EXCLUDED), within_ids=within,
+        known_ids=named("known", "cited already"), again=bool(limits.get("again")))
 
 # %% ../nbs/65b_limits.ipynb #c006is
 def _check_kinds(text: Any, limits: Limits) -> None:

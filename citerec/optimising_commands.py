@@ -24,7 +24,7 @@ from citerec.terminal import (
 if TYPE_CHECKING:
     from citerec.data.corpus import Corpus
     from citerec.evaluation.optimising import OptRun
-    from citerec.evaluation.proposing import Parts
+    from citerec.evaluation.proposing import ExampleParts
     from citerec.settings import Settings
 
 # %% ../nbs/98a_optimising_commands.ipynb #c005
@@ -86,14 +86,14 @@ def examples_of(corpus: "Corpus",
                 n: int,  # citing sentences
                 say: Callable[[str], None],  # gets a line on what is being done
                 negatives: int = _NEGATIVES,  # wrong papers beside each cited one where a prompt is measured
-                ) -> "Parts":
+                ) -> "ExampleParts":
     "Examples of a corpus, in three parts; raises `InputError` where it has no citing sentences."
     from dataclasses import replace
 
     from citerec.errors import InputError
     from citerec.evaluation.examples import make_examples, split_examples
     from citerec.evaluation.optimising import runs_of
-    from citerec.evaluation.proposing import Parts
+    from citerec.evaluation.proposing import ExampleParts
     if not corpus.manifest["counts"]["contexts"]:
         raise InputError("This corpus has no citing sentences to learn from.",
                          "Build one with them, as from arXiv, or with --source scholarcopilot.")
@@ -104,7 +104,7 @@ def examples_of(corpus: "Corpus",
     left_out = ", ".join(f"{count:,} {why}" for why, count in skipped.items() if count)
     if left_out: say(f"left out: {left_out}")
     train, *others = split_examples(examples)
-    return Parts([replace(e, negatives=e.negatives[:_LEARNED_FROM]) for e in train], *others)
+    return ExampleParts([replace(e, negatives=e.negatives[:_LEARNED_FROM]) for e in train], *others)
 
 # %% ../nbs/98a_optimising_commands.ipynb #c009
 def _view(args: argparse.Namespace, corpus: "Corpus") -> int:

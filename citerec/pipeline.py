@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 import citerec.schema
 from .agents.expansion import ExpansionAgent
-from .agents.grounding import GroundingAgent, claim_of, justify
+from .agents.grounding import GroundingAgent, claim_of_text, justify
 from .agents.picker import PickerAgent
 from .agents.query import QueryAgent, check_text, intent, papers_named
 from .agents.reranking import RerankingAgent
@@ -51,7 +51,7 @@ def _ungrounded(state: PipelineState) -> dict[str, Any]:
     keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
     return {"grounded_candidates": tuple(
         GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim,
-                      justification=justify(c, keywords, claim_of(state, c.claim)))
+                      justification=justify(c, keywords, claim_of_text(state, c.claim)))
         for c in state.reranked_candidates[: state.k])}
 
 # %% ../nbs/60_pipeline.ipynb #c005_unranked

@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 from citerec.cards import (
-    STYLE, _bar, _percent, _year, as_html, as_papers, as_text, below, notices, nothing, remarks,
+    STYLE, _bar, _percent, _year, as_papers, below, list_as_html, list_as_text, nothing, notices, remarks,
 )
 from .errors import InputError
 from .llm.quoting import one_line, shortened
@@ -154,7 +154,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
         return Recommendations(self.state, self._listed[at]) if isinstance(at, slice) else self._listed[at]
 
     def __repr__(self) -> str: return self.to_text()
-    def _repr_html_(self) -> str: return as_html(self._listed, self.state)
+    def _repr_html_(self) -> str: return list_as_html(self._listed, self.state)
     def _repr_markdown_(self) -> str: return as_markdown(self._listed, self.state)
 
     def to_text(self,
@@ -162,7 +162,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
                 width: int | None = None,  # columns; None: the terminal's, 100 at most
                 ) -> str:
         "What a terminal shows."
-        return as_text(self._listed, self.state, width, verbose)
+        return list_as_text(self._listed, self.state, width, verbose)
 
     def to_table(self) -> list[tuple[str, ...]]:  # the first row holds the names of the columns
         "One short row a paper."
@@ -242,8 +242,8 @@ def _timeline(state: PipelineState) -> str:
     return f'<div class="citerec">{STYLE}<p>“{asked}”: {total}</p><table>{rows}</table></div>'
 
 _DRAWN: dict[type, dict[str, Callable[[Any], str]]] = {  # how records show themselves
-    Recommendation: {"__repr__": _line, "__str__": lambda r: as_text([r], _alone(r), verbose=True),
-                     "_repr_html_": lambda r: as_html([r], _alone(r)),
+    Recommendation: {"__repr__": _line, "__str__": lambda r: list_as_text([r], _alone(r), verbose=True),
+                     "_repr_html_": lambda r: list_as_html([r], _alone(r)),
                      "_repr_markdown_": lambda r: as_markdown([r], _alone(r))},
     PipelineState: {"__repr__": _state_line, "__str__": _state_line, "_repr_html_": _timeline}}
 for _record, _ways in _DRAWN.items():

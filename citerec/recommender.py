@@ -20,12 +20,12 @@ from .asking.answers import Answer, astream_answer, is_well_answered, paper_pass
 from .asking.filters import by_rules, parse_query, reformulate
 from .asking.library import Library
 from .asking.naming import read_query
-from .asking.search import NOTHING_NEAR, SearchResult, SearchResults, is_far, limits_in_words, search
+from .asking.search import NOTHING_NEAR, SearchResult, SearchResults, limits_in_words, results_are_far, search
 from .data.corpus import Corpus
 from .data.sample import open_corpus
 from .docstrings import documented, kind_of
 from .errors import InputError
-from .explaining import Explanation, shares_of
+from .explaining import Explanation, signal_shares
 from .files import made_once
 from .limits import _LARGE, Limits, _check_kinds, _filters, _papers, _whole, joined, question
 from .llm.client import LLM
@@ -83,20 +83,20 @@ class Recommender:
         "The same as `recommend` for asynchronous code."
         return self._remembered(await self.pipeline.arun(self._question(text, k, limits)))
 
-    def stream(self,
-               text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
-               k: int | None = None,  # recommendations wanted, 1 to 100; None: as in the settings
-               **limits: Unpack[Limits],
-               ) -> Iterator[AgentEvent]:  # one event an agent; the last one's `state` is the answer's
+    def stream_recommend(self,
+                         text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
+                         k: int | None = None,  # recommendations wanted, 1 to 100; None: as in the settings
+                         **limits: Unpack[Limits],
+                         ) -> Iterator[AgentEvent]:  # one event an agent; the last one's `state` is the answer's
         "Recommend step by step."
         return self.pipeline.stream(self._question(text, k, limits))
 
-    def astream(self,
-                text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
-                k: int | None = None,  # recommendations wanted, 1 to 100; None: as in the settings
-                **limits: Unpack[Limits],
-                ) -> AsyncIterator[AgentEvent]:  # one event an agent; the last one's `state` is the answer's
-        "The same as `stream` for asynchronous code."
+    def astream_recommend(self,
+                          text: str,  # a claim, a paragraph or a section; [CITATION] may mark where a citation goes
+                          k: int | None = None,  # recommendations wanted, 1 to 100; None: as in the settings
+                          **limits: Unpack[Limits],
+                          ) -> AsyncIterator[AgentEvent]:  # one event an agent; the last one's `state` is the answer's
+        "The same as `stream_recommend` for asynchronous code."
         return self.pipeline.astream(self._question(text, k, limits))
 
     def explain(self,
@@ -116,6 +116,17 @@ class Recommender:
                ) -> SearchResults:  # best first; a list that draws itself
         "Search in plain words; raises `InputError` for an unknown paper, and for limits that make no sense."
         return _search(self, _wanted(self, text, parse, limits), k, num_queries, limits)
+
+    async def asearch(self,
+                      text: str | ParsedQuery,  # a topic, limits in plain words, a paper by id or title; or parsed
+                      k: int | None = None,  # results wanted, 1 to 100; None: as in the settings
+                      *,
+                      parse: bool = True,  # read limits from the words; False: search for all of them
+                      num_queries: int | None = None,  # further wordings that are searched; None: as in the settings
+                      **limits: Unpack[Limits],
+                      ) -> SearchResults:  # best first; a list that draws itself
+        "The same as `search` for asynchronous code."
+        return await asyncio.to_thread(self.search, text, k, parse=parse, num_queries=num_queries, **limits)
 
     def parse(self,
               text: str,  # a query
@@ -141,7 +152,7 @@ class Recommender:
             **limits: Unpack[Limits],
             ) -> Answer:  # draws itself, with numbered sources
         "Answer a question from papers, in scripts and in Jupyter; raises `InputError` for invalid arguments."
-        *_, answer = each_of(lambda: self.astream_ask(question, k, **limits))
+        *_, answer = self.stream_ask(question, k, **limits)
         return cast(Answer, answer)
 
     async def aask(self,
@@ -153,12 +164,20 @@ class Recommender:
         *_, answer = [part async for part in self.astream_ask(question, k, **limits)]
         return cast(Answer, answer)
 
+    def stream_ask(self,
+                   question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
+                   k: int = 5,  # papers that the answer rests on, 1 to 50
+                   **limits: Unpack[Limits],
+                   ) -> Iterator[str | Answer]:  # checked parts of the text; at last the `Answer`
+        "The same as `ask`, part by part as it is written."
+        return each_of(lambda: self.astream_ask(question, k, **limits))
+
     def astream_ask(self,
                     question: str,  # at most 2,000 characters; limits may be part of it, as in "since 2020"
                     k: int = 5,  # papers that the answer rests on, 1 to 50
                     **limits: Unpack[Limits],
                     ) -> AsyncGenerator[str | Answer, None]:  # checked parts of the text; at last the `Answer`
-        "The same as `ask`, part by part as it is written, for asynchronous code."
+        "The same as `stream_ask` for asynchronous code."
         return _asked(self, question, k, limits)
 
     def astream_from(self,
@@ -245,11 +264,11 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
                       bool(_WHO_OR_WHEN.search(parsed.original_query)))
     parsed = limited(parsed)
     words, results = source.title if source else parsed.semantic_query, found(parsed)
-    if llm and n and words and parsed.is_relevant and is_far(results):  # other words, where these find nothing near
+    if llm and n and words and parsed.is_relevant and results_are_far(results):  # try other words
         asked = reformulate(words, n, llm)
         note = "The language model gave no other wordings that fit the query."
         wider = found(parsed) if asked else results
-        if asked and not is_far(wider): results = wider
+        if asked and not results_are_far(wider): results = wider
         elif not asked: results = found(parsed.model_copy(update={"notes": (*parsed.notes, note)}))
     if results or parsed.source != "llm" or not parsed.is_relevant: return results
     plain = limited(by_rules(parsed.original_query, date.today()))
@@ -304,7 +323,7 @@ def _notes(question: str, found: SearchResults, answer: Answer, corpus: Corpus) 
     "The notes on a search, its answer and the corpus; nothing fits if no paper is near, nor a cited sentence good."
     rest = tuple(note for note in found.notes if note != NOTHING_NEAR)
     cited = [answer.passages[n - 1] for n in answer.citations]
-    far = is_far(found) and not is_well_answered(question, cited, corpus.embedder, corpus.lexical.idf)
+    far = results_are_far(found) and not is_well_answered(question, cited, corpus.embedder, corpus.lexical.idf)
     return (NOTHING_NEAR,) * far + tuple(dict.fromkeys([*rest, *answer.notes, *corpus.notes]))
 
 async def _answer_from(rec: Recommender, found: SearchResults) -> AsyncGenerator[str | Answer, None]:
@@ -344,4 +363,4 @@ def _explained(pipeline: Pipeline, lists: Sequence[Recommendations], paper: Any)
     listed = next((one for one in lists if paper in one.state.final_recommendations), None)
     if listed is None:
         raise InputError("This recommendation is of none of the last lists.", "Give its list, too: found=found.")
-    return Explanation(paper, shares_of(pipeline.corpus, pipeline._reranking.ranker, listed.state, paper))
+    return Explanation(paper, signal_shares(pipeline.corpus, pipeline._reranking.ranker, listed.state, paper))

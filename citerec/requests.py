@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Filters', 'REFUSALS', 'NOT_FOUND', 'UPLOAD', 'Told', 'RecommendForm', 'SearchForm', 'QueryForm', 'RatingForm',
-           'chosen', 'Refusal', 'fault', 'Door', 'as_response', 'Guard', 'sent', 'now', 'unless_left', 'page']
+           'given_limits', 'Refusal', 'fault', 'Door', 'as_response', 'Guard', 'sent', 'now', 'unless_left', 'page']
 
 # %% ../nbs/95_requests.ipynb #v003
 import asyncio
@@ -82,8 +82,8 @@ class RatingForm(_Form):
     "What somebody thinks of an answer."
     rating: Annotated[int, Field(ge=1, le=5)]  # 5 is best
 
-def chosen(filters: BaseModel | None,
-           ) -> Any:  # names and values
+def given_limits(filters: BaseModel | None,
+                 ) -> Any:  # names and values
     "The limits that were given."
     return {name: value for name, value in (filters or Filters()) if value is not None}
 

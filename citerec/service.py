@@ -35,7 +35,7 @@ from .pipeline import AGENTS, AgentEvent
 from .recommender import Recommendations, Recommender
 from citerec.requests import (
     NOT_FOUND, REFUSALS, UPLOAD, Door, Guard, QueryForm, RatingForm, RecommendForm, SearchForm, Told, as_response,
-    chosen, now, page, sent, unless_left,
+    given_limits, now, page, sent, unless_left,
 )
 from .running import Slots, in_thread
 from .schema import Paper
@@ -45,7 +45,7 @@ from .sources.apart import PdfReader
 async def _recommended(events: AsyncIterator[AgentEvent], form: RecommendForm, papers: int, slots: Slots,
                        ) -> AsyncGenerator[Told, None]:
     "A run of the agents: what each of them did, and the recommendations."
-    yield "metadata", {"filters": chosen(form.filters), "agents": AGENTS, "papers": papers,
+    yield "metadata", {"filters": given_limits(form.filters), "agents": AGENTS, "papers": papers,
                        "timestamps": {"asked": now()}}
     async with slots, aclosing(events):  # type: ignore[type-var]
         async for event in events: yield "chunk", event.model_dump(mode="json", exclude={"state"})
@@ -94,7 +94,7 @@ _PATIENCE = 600.0  # seconds that a call may take once it has begun: all files o
 def _add_recommending(app: FastAPI, recommender: Recommender, slots: Slots) -> None:
     "The address that recommends."
     def begun(form: RecommendForm) -> AsyncIterator[AgentEvent]:
-        return recommender.astream(form.text, form.top_k, **chosen(form.filters))
+        return recommender.astream_recommend(form.text, form.top_k, **given_limits(form.filters))
 
     @app.post("/api/recommend", response_class=EventSourceResponse)
     async def recommend(form: RecommendForm, events: Annotated[Any, Depends(begun)]) -> AsyncIterator[ServerSentEvent]:
@@ -120,7 +120,7 @@ async def _searched(recommender: Recommender, results: SearchResults, asked: str
 def _add_searching(app: FastAPI, recommender: Recommender, slots: Slots) -> None:
     "The address that searches."
     async def found(form: SearchForm) -> AsyncIterator[tuple[SearchResults, str]]:
-        asked, limits = now(), chosen(form.filters)
+        asked, limits = now(), given_limits(form.filters)
         def search() -> SearchResults:
             return recommender.search(form.query, form.top_k, parse=form.parse, num_queries=form.num_queries, **limits)
         async with slots: yield await in_thread(search, _PATIENCE), asked  # the slot is kept for the answer

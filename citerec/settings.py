@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['PathText', 'Seconds', 'Share', 'Dollars', 'Number', 'HARMLESS', 'DOT_ENV', 'MOST', 'CROSS_ENCODER', 'OPENAI_URL',
            'LOCAL_LLM_TIMEOUT', 'LLMS', 'PRESETS', 'host_of', 'is_local', 'dot_env_lines', 'dot_env_note', 'Settings',
-           'llm_key', 'check_folder', 'load_settings', 'comments_beside', 'is_key', 'env_example']
+           'llm_key', 'check_current_folder', 'load_settings', 'comments_beside', 'is_key', 'env_example']
 
 # %% ../nbs/02_settings.ipynb #c003
 import ast
@@ -150,20 +150,13 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="CITEREC_", extra="ignore", frozen=True, populate_by_name=True,
                                       validate_default=True)
 
+    # ---- The answer
     preset: str = "offline"  # named set of choices: offline, thorough, openai, ollama or compatible, see `PRESETS`
     corpus: PathText = "sample"  # folder of a corpus, or "sample" for the one that ships with citerec
-
     k: Annotated[int, Field(ge=1, le=100)] = 10  # recommendations wanted
-    max_text_chars: Annotated[int, Field(ge=100)] = 50_000  # longest text accepted, characters
     min_confidence: Share = (
         0.01)  # recommendations below it are left out: not one text in a hundred like this would cite them
-
-    embedding_model: PathText = "sentence-transformers/all-MiniLM-L6-v2"  # for building; an opened corpus names its own
-    embedding_batch: Number = 64  # texts a batch
-    device: str | None = None  # torch device; None: a GPU where there is one, else the CPU
-    engine: str | None = None  # where a build embeds: dask, or a Dask scheduler's address; None: in this process
-    reranker: PathText | None = None  # cross-encoder; None: the order of the ranker stands
-
+    max_text_chars: Annotated[int, Field(ge=100)] = 50_000  # longest text accepted, characters
     retrieval_depth: Number = 300  # papers each of the two searches returns
     retrieval_k: Number = 30  # candidates that retrieval passes on
     rrf_k: Number = 60  # constant of reciprocal rank fusion
@@ -172,7 +165,54 @@ class Settings(BaseSettings):
         3)  # further wordings that a search asks; of recommendations, those of a language model, 3 at most
     expansion_seeds: Number = 10  # closest papers whose neighbours are fetched
     max_expansion: Annotated[int, Field(ge=0)] = 40  # candidates that expansion adds at most
+    pick: bool = False  # choose one paper for the first [CITATION]; without a language model, the first one
+    agent_timeout: Seconds = 600.0  # seconds an agent may take, for what hangs; loading does not count
+    retries: Annotated[int, Field(ge=0, le=5)] = 2  # further tries of an agent that failed
+    checkpoint: PathText | None = None  # SQLite file that keeps every run's states; None: none is kept
 
+    # ---- Models on this machine
+    embedding_model: PathText = "sentence-transformers/all-MiniLM-L6-v2"  # for building; an opened corpus names its own
+    embedding_batch: Number = 64  # texts a batch
+    device: str | None = None  # torch device; None: a GPU where there is one, else the CPU
+    engine: str | None = None  # where a build embeds: dask, or a Dask scheduler's address; None: in this process
+    reranker: PathText | None = None  # cross-encoder; None: the order of the ranker stands
+
+    # ---- Language model
+    llm: Literal["offline", "openai", "ollama", "compatible"] | None = (
+        None)  # who is asked: offline, openai, ollama or compatible; None: OpenAI where there is a key for it
+    llm_base_url: str | None = None  # address of an OpenAI-compatible service, ending in /v1 as a rule
+    llm_model: str | None = None  # a model of that service
+    openai_api_key: SecretStr | None = _key(
+        "openai_api_key", "OPENAI_API_KEY")  # key for OpenAI, which is asked where there is one
+    llm_api_key: SecretStr | None = None  # key of a service other than OpenAI
+    llm_budget: Dollars = 1.0  # US dollars a session may spend
+    llm_price_input: Dollars | None = None  # US dollars a million tokens read; None: from the price table
+    llm_price_output: Dollars | None = None  # US dollars a million tokens written
+    llm_query: bool = True  # let the language model read the text
+    llm_rerank: bool = False  # let it reorder the leading papers
+    llm_papers: Annotated[int, Field(ge=0, le=20)] = 5  # leading papers whose abstracts it reads
+    llm_mode: Literal["json_schema", "tools", "json"] = (
+        "json_schema")  # how a form is asked for first: json_schema, tools or json; if refused, the others are tried
+    llm_reasoning_effort: str | None = (
+        None)  # how much a model may think, such as none or low; None: none at OpenAI and Ollama, else not sent
+    llm_max_tokens: Annotated[int, Field(ge=50)] | None = (
+        None)  # most tokens of an answer with its thoughts; None: as each agent needs, and more where the model thinks
+    llm_parallel: Number | None = None  # requests at a time; None: 1 to a service on this machine, 8 to any other
+    llm_seed: int | None = 0  # sent where the service takes one; None: none is sent
+    llm_cache: PathText | None = (
+        None)  # SQLite file that keeps answers; None: in the user's cache folder; "off": none is kept
+    llm_timeout: Seconds = (
+        30.0)  # seconds an agent may wait for a language model; 180 where the model runs on this machine
+
+    # ---- Qdrant
+    qdrant_url: str | None = None  # Qdrant server; None: the index embedded in the corpus folder
+    qdrant_api_key: SecretStr | None = None  # key of that server
+    qdrant_shards: Number | None = None  # parts into which a new collection is split; None: one a node of the cluster
+    qdrant_replicas: Number = 1  # copies of each part of a new collection, on different nodes
+    qdrant_quantised: bool = False  # search vectors of one byte a dimension, and score the best with the exact ones
+    qdrant_on_disk: bool = False  # keep exact vectors and words on the server's disk and not in its memory
+
+    # ---- Library, your own PDFs
     library: PathText | None = None  # SQLite file of your own PDFs and questions; None: in the user's data folder
     retrieval_score_threshold: Share = _known_as(
         "RETRIEVAL_SCORE_THRESHOLD", .15)  # least cosine of question and passage
@@ -186,14 +226,15 @@ class Settings(BaseSettings):
     rerank_retrieval_multiplier: Number = _known_as(
         "RERANK_RETRIEVAL_MULTIPLIER", 2)  # passages that are ordered, for each one that is shown
 
-    qdrant_url: str | None = None  # Qdrant server; None: the index embedded in the corpus folder
-    qdrant_api_key: SecretStr | None = None  # key of that server
-    qdrant_shards: Number | None = None  # parts into which a new collection is split; None: one a node of the cluster
-    qdrant_replicas: Number = 1  # copies of each part of a new collection, on different nodes
-    qdrant_quantised: bool = False  # search vectors of one byte a dimension, and score the best with the exact ones
-    qdrant_on_disk: bool = False  # keep exact vectors and words on the server's disk and not in its memory
-    openai_api_key: SecretStr | None = _key(
-        "openai_api_key", "OPENAI_API_KEY")  # key for OpenAI, which is asked where there is one
+    # ---- Optimising prompts
+    llm_prompt_model: str | None = None  # model that proposes prompts; None: the one that answers
+    max_opt_steps: Annotated[int, Field(ge=0, le=20)] = 3  # times that `citerec optimise` changes a prompt
+    opt_threshold: Share = .75  # weighted recall at which it stops
+    opt_weight_5: Share = .5  # weight of the recall among the first 5
+    opt_weight_10: Share = .3  # weight of the recall among the first 10
+    opt_weight_20: Share = .2  # weight of the recall among the first 20
+
+    # ---- Network
     openalex_api_key: SecretStr | None = _key(
         "openalex_api_key", "OPENALEX_API_KEY")  # key for OpenAlex, which serves more requests a day with one
     openalex_url: str | None = None  # another address of OpenAlex; None: its own
@@ -204,44 +245,8 @@ class Settings(BaseSettings):
         "semantic_scholar_api_key", "SEMANTIC_SCHOLAR_API_KEY", "S2_API_KEY")  # key for Semantic Scholar
     mailto: str | None = (
         None)  # address that Crossref may write to when a client misbehaves; it serves such clients sooner
-
     service_token: SecretStr | None = (
         None)  # word that every request to `citerec serve` has to bring; None: none, and only this machine is served
-
-    llm: Literal["offline", "openai", "ollama", "compatible"] | None = (
-        None)  # who is asked: offline, openai, ollama or compatible; None: OpenAI where there is a key for it
-    llm_base_url: str | None = None  # address of an OpenAI-compatible service, ending in /v1 as a rule
-    llm_model: str | None = None  # a model of that service
-    llm_api_key: SecretStr | None = None  # key of a service other than OpenAI
-    llm_price_input: Dollars | None = None  # US dollars a million tokens read; None: from the price table
-    llm_price_output: Dollars | None = None  # US dollars a million tokens written
-    llm_budget: Dollars = 1.0  # US dollars a session may spend
-    llm_mode: Literal["json_schema", "tools", "json"] = (
-        "json_schema")  # how a form is asked for first: json_schema, tools or json; if refused, the others are tried
-    llm_reasoning_effort: str | None = (
-        None)  # how much a model may think, such as none or low; None: none at OpenAI and Ollama, else not sent
-    llm_max_tokens: Annotated[int, Field(ge=50)] | None = (
-        None)  # most tokens of an answer with its thoughts; None: as each agent needs, and more where the model thinks
-    llm_parallel: Number | None = None  # requests at a time; None: 1 to a service on this machine, 8 to any other
-    llm_seed: int | None = 0  # sent where the service takes one; None: none is sent
-    llm_cache: PathText | None = (
-        None)  # SQLite file that keeps answers; None: in the user's cache folder; "off": none is kept
-    llm_query: bool = True  # let the language model read the text
-    llm_rerank: bool = False  # let it reorder the leading papers
-    llm_papers: Annotated[int, Field(ge=0, le=20)] = 5  # leading papers whose abstracts it reads
-    pick: bool = False  # choose one paper for the first [CITATION]; without a language model, the first one
-    llm_prompt_model: str | None = None  # model that proposes prompts; None: the one that answers
-    max_opt_steps: Annotated[int, Field(ge=0, le=20)] = 3  # times that `citerec optimise` changes a prompt
-    opt_threshold: Share = .75  # weighted recall at which it stops
-    opt_weight_5: Share = .5  # weight of the recall among the first 5
-    opt_weight_10: Share = .3  # weight of the recall among the first 10
-    opt_weight_20: Share = .2  # weight of the recall among the first 20
-
-    agent_timeout: Seconds = 600.0  # seconds an agent may take, for what hangs; loading does not count
-    llm_timeout: Seconds = (
-        30.0)  # seconds an agent may wait for a language model; 180 where the model runs on this machine
-    retries: Annotated[int, Field(ge=0, le=5)] = 2  # further tries of an agent that failed
-    checkpoint: PathText | None = None  # SQLite file that keeps every run's states; None: none is kept
 
     @classmethod
     def settings_customise_sources(cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource,
@@ -310,7 +315,7 @@ def _check_keys(settings: "Settings") -> None:
                              f"Give CITEREC_{name.upper()} an address that begins with https, or unset the key.")
 
 # %% ../nbs/02_settings.ipynb #c015f
-def check_folder() -> None:
+def check_current_folder() -> None:
     "Raise `InputError` where the current folder was deleted; libraries end the process there."
     try: os.getcwd()
     except OSError:
@@ -321,7 +326,7 @@ def _gathered(chosen: dict[str, Any]) -> "Settings":
     unknown = sorted(set(chosen) - set(Settings.model_fields))
     if unknown:
         raise InputError(f"There is no setting {unknown[0]!r}.", f"Choose from: {', '.join(Settings.model_fields)}.")
-    check_folder()
+    check_current_folder()
     try: return Settings(**chosen)
     except ValidationError as e:
         raise InputError(f"A setting is not usable: {explain(e)}.",
@@ -376,11 +381,8 @@ def comments_beside(named: Any,  # a class with annotated fields, or a function
     return {name: comments.get(line or 0, "") for name, line in _lines_named(ast.parse(source).body[0]).items()}
 
 # %% ../nbs/02_settings.ipynb #c031
-_GROUPS = {  # first field of a group -> its heading
-    "preset": "Where to begin", "k": "The answer", "embedding_model": "Models", "retrieval_depth": "Search",
-    "library": "Your own PDFs",
-    "qdrant_url": "Services and their keys", "service_token": "Your own service",
-    "llm": "Language model", "agent_timeout": "Running"}
+_FIRST = tuple("""corpus k min_confidence device embedding_model reranker llm llm_model llm_base_url llm_budget library
+openai_api_key llm_api_key openalex_api_key semantic_scholar_api_key""".split())
 _HEAD = """\
 # Settings of citerec: name, default, meaning. Copy what you change into a file named .env in the folder where you work,
 # without the first #. An argument is nearer than an environment variable, and that is nearer than a line of .env.
@@ -403,11 +405,13 @@ def _shown(default: Any) -> str:
     return "" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
 
 def env_example() -> str:  # the file .env.example
-    "List every setting with its default and its meaning, each line as a comment."
-    lines, meanings = [_HEAD.rstrip("\n")], comments_beside(Settings)
-    for name, field in Settings.model_fields.items():
-        if name in _GROUPS: lines += ["", f"# ---- {_GROUPS[name]}"]
-        mark = "" if name in HARMLESS else "* "
-        meaning = meanings[name].replace("None:", "unset:")
-        lines += [f"# {mark}{meaning}", f"#{_variable(name)}={_shown(field.default)}"]
-    return "\n".join(lines) + "\n"
+    "List every setting with its default and its meaning, each line as a comment: first what people change first."
+    def line(name: str) -> str:
+        mark, meaning = "" if name in HARMLESS else "* ", meanings[name].replace("None:", "unset:")
+        return f"# {mark}{meaning}\n#{_variable(name)}={_shown(Settings.model_fields[name].default)}\n"
+    meanings, (_, *groups) = comments_beside(Settings), inspect.getsource(Settings).split("# ---- ")
+    text = _HEAD + "\n# ---- What people change first\n" + "".join(map(line, _FIRST))
+    for group in groups:
+        own = [name for name in meanings if f"\n    {name}:" in group and name not in _FIRST]
+        text += f"\n# ---- {group.splitlines()[0]}\n" + "".join(map(line, own))
+    return text

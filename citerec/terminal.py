@@ -81,9 +81,9 @@ _LIMITS: dict[str, dict[str, Any]] = {  # option -> arguments of the parser; the
     "--language": {"metavar": "CODE", "help": "only papers written in this language: en, de …"},
     "--concept": {"dest": "concepts", "action": "append", "metavar": "NAME",
                   "help": "only papers on this topic; given several times, on one of them"},
-    "--exclude": {"dest": "exclude_ids", "action": "append", "metavar": "ID",
+    "--exclude": {"action": "append", "metavar": "ID",
                   "help": "never this paper: its id, DOI, arXiv id or link; may be given several times"},
-    "--within": {"dest": "within_ids", "action": "append", "metavar": "ID",
+    "--within": {"action": "append", "metavar": "ID",
                  "help": "only these papers, named in the same ways"},
 }
 

@@ -262,7 +262,7 @@ def build(source: Path, folder: Path) -> None:
     from citerec.data.corpus import Corpus
     from citerec.sources.jsonl import JsonlSource
 
-    Corpus.build(JsonlSource(source), folder, progress=False).close()
+    Corpus.build(folder, JsonlSource(source), progress=False).close()
 
 
 def update(source: Path, folder: Path) -> None:
@@ -270,7 +270,7 @@ def update(source: Path, folder: Path) -> None:
     from citerec.data.corpus import Corpus
     from citerec.sources.jsonl import JsonlSource
 
-    Corpus.update(JsonlSource(source), folder, progress=False).close()
+    Corpus.update(folder, JsonlSource(source), progress=False).close()
 
 
 def evaluate(folder: Path, run_file: Path) -> None:

@@ -47,7 +47,7 @@ def cited(folder: Path, records: list, main: Path, head: str, slot: str, tail: s
         source.mkdir()
         lines = [json.dumps(paper.model_dump(mode="json")) for paper in records]
         (source / "papers.jsonl").write_text("\n".join(lines))
-        Corpus.build(JsonlSource(source), corpus, progress=False).close()
+        Corpus.build(corpus, JsonlSource(source), progress=False).close()
     lines = [f"The study of number {n} is told here {slot}.\n" for n in range(len(records))]
     main.write_text(head + "\n".join(lines) + tail)
     out, begin = io.StringIO(), head.count("\n") + 1
@@ -112,7 +112,7 @@ def one_save(home: Path, recommender, dice: random.Random, longest: Counter[str]
 
     tex, bib = folder_with_draft(home)
     draft = Draft.open(tex, recommender)
-    slot, _ = draft.slots[0], draft.library
+    slot, _ = draft.slots[0], draft.bibliography
     save, target = dice.choice(SAVES), dice.choice((tex, tex, bib))
     mine = f"SAVED-{dice.random()}\n".encode() + target.read_bytes()
     since = dice.choice(("cite", "apply", "apply"))  # from when the moment counts; most windows are in `apply`

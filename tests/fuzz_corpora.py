@@ -93,7 +93,7 @@ def build(folder: Path, large: bool) -> None:
     with contextlib.ExitStack() as stack:
         for name in names:
             stack.enter_context(patch(f"citerec.data.{name}.LARGE", 1))
-        Corpus.build(ListSource(papers, contexts=contexts), folder, progress=False).close()
+        Corpus.build(folder, ListSource(papers, contexts=contexts), progress=False).close()
 
 
 def ask(folder: Path) -> dict:

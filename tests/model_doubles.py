@@ -95,7 +95,7 @@ def queries_of(path: str | None, n: int, corpus) -> list[Query]:
     with gzip.open(path, "rt", encoding="utf-8") as rows: read = [json.loads(row) for row in itertools.islice(rows, n)]
     def limits(row: dict) -> dict:
         own = row.get("citing_id")
-        return ({"exclude_ids": [own]} if own in corpus.columns.row_of else {}) | (
+        return ({"exclude": [own]} if own in corpus.columns.row_of else {}) | (
             {"year_max": row["year"] + 1} if row.get("year") else {})
     return [Query(row["text"], tuple(row["relevant"]), limits(row)) for row in read]
 

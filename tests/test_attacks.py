@@ -133,7 +133,7 @@ rec.ask("What is attention?")
 library = citerec.Library.open(sys.argv[1])
 library.ask("Which river?")
 asks = [lambda: rec.ask("What?"), lambda: asyncio.run(rec.aask("What?")), lambda: rec.search("attention"),
-        lambda: rec.recommend("We use attention."), lambda: next(rec.stream("We use attention.")),
+        lambda: rec.recommend("We use attention."), lambda: next(rec.stream_recommend("We use attention.")),
         lambda: library.ask("Which river?")]
 if child := os.fork(): sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 for ask in asks:

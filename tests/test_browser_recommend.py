@@ -18,7 +18,7 @@ from conftest import ROOT
 from playwright.sync_api import Page, expect, sync_playwright
 from test_jupyterlab import BROWSER, FLAGS, LIMIT, SECOND, jupyterlab, run_all_cells
 
-from citerec.cards import as_html
+from citerec.cards import list_as_html
 from citerec.schema import CitationPath, GroundedPaper, PipelineState, Recommendation, ScoredPaper
 
 pytestmark = [
@@ -236,7 +236,7 @@ def test_hostile_card(width):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS.split())
         page = browser.new_page(viewport={"width": width, "height": 1000})
-        page.set_content(as_html([found], state))
+        page.set_content(list_as_html([found], state))
         card = page.locator(".citerec-card")
         folded = card.bounding_box()["height"]
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")

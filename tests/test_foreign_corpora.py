@@ -159,7 +159,7 @@ def test_links_in_place_of_parts(part, whole, foreign, victim, built):
     distrust(foreign)
     if not whole:
         unfinished(foreign)
-    Corpus.build(source, foreign, progress=False).close()
+    Corpus.build(foreign, source, progress=False).close()
     assert state(victim) == before
     assert not (foreign / part).is_symlink()
 
@@ -170,8 +170,8 @@ def test_links_in_place_of_updates(name, foreign, victim, built):
     shutil.copytree(built.parent / "records", foreign.parent / "records")
     (foreign / name).symlink_to(victim)
     before = state(victim)
-    for step in (lambda: Corpus.update(ListSource(PAPERS), foreign, progress=False).close(),
-                 lambda: Corpus.update(ListSource(PAPERS[:2]), foreign, progress=False).close(),
+    for step in (lambda: Corpus.update(foreign, ListSource(PAPERS), progress=False).close(),
+                 lambda: Corpus.update(foreign, ListSource(PAPERS[:2]), progress=False).close(),
                  lambda: (foreign / "manifest.json").unlink(missing_ok=True), lambda: again(foreign)):
         try:
             step()
@@ -210,7 +210,7 @@ def test_recipe_is_not_laundered(foreign):
     (foreign / "graph.npz").unlink()
     repair_corpus(foreign, progress=False)
     assert not is_trusted(foreign / "manifest.json")
-    Corpus.update(ListSource(PAPERS), foreign, progress=False).close()
+    Corpus.update(foreign, ListSource(PAPERS), progress=False).close()
     assert "recipe" not in building.read_manifest(foreign)
     with pytest.raises(CorpusError, match="does not say how"):
         catalogue.update(foreign, progress=False)
@@ -232,5 +232,5 @@ def test_unfinished_build_of_a_stranger(foreign, built):
         unfinished(folder)
         os.utime(folder / "qdrant/edge_config.json", (1, 1))
         again_from = catalogue.source_of(catalogue.recipe_of([str(built.parent / "records")], {}), folder / "pages")
-        Corpus.build(again_from, folder, progress=False).close()
+        Corpus.build(folder, again_from, progress=False).close()
         assert ((folder / "qdrant/edge_config.json").stat().st_mtime == 1) is kept

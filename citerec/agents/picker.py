@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from .reranking import listed
+from .reranking import listed_order
 from ..data.corpus import Corpus
 from ..errors import CiterecError, ModelError
 from ..evaluation.examples import context_around
@@ -231,7 +231,7 @@ def _checking_modules(base: Any) -> dict[str, Any]:
         def forward(self, citation_context: str, candidates: Sequence[tuple[str, str]]) -> Any:
             papers = [paper for paper in candidates if one_line(paper[0])]
             said = self.rerank(citation_context=citation_context, candidate_papers=quoted_candidates(papers)).order
-            order = listed(str(said), len(papers))
+            order = listed_order(str(said), len(papers))
             order += [i for i in range(len(papers)) if i not in order]
             return self.choose(citation_context, [papers[i] for i in order])
     class VerifyAndSelect(base):

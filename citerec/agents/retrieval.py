@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..data.corpus import Corpus
-from ..ranking.signals import SIGNALS, Asked, Queries, as_it_is, ask, queries_of, ranks, text_evidence
+from ..ranking.signals import SIGNALS, IndexAnswers, Queries, as_it_is, ask, queries_of, ranks, text_evidence
 from ..schema import Evidence, PipelineState, ScoredPaper
 from ..settings import Settings, load_settings
 
@@ -58,7 +58,7 @@ def queries_in(state: PipelineState,
 def ask_for(corpus: Corpus,
             state: PipelineState,
             settings: Settings,
-            ) -> Asked:  # remembered from agent to agent
+            ) -> IndexAnswers:  # remembered from agent to agent
     "The answers of the indexes for the text of a run, from those indexes that work in this run."
     def works(name: str) -> bool:
         values = state.evidence.values[:, SIGNALS.index(name)] if state.evidence is not None else np.zeros(0)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST_WORDS', 'SCANT', 'NOTHING_FITS', 'plain_title', 'title_stems', 'look_alike', 'composed', 'best_confidence',
-           'worth_showing', 'foundational', 'set_back', 'intent_match', 'is_far', 'is_thin', 'papers_on', 'gaps',
+           'worth_showing', 'foundational', 'set_back', 'intent_match', 'text_is_far', 'is_thin', 'papers_on', 'gaps',
            'coverage_notice', 'claim_in', 'recommend', 'SynthesisAgent']
 
 # %% ../../nbs/59_synthesis.ipynb #c003
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .grounding import AIMS, listed, shared_topics
+from .grounding import AIMS, joined_with_and, shared_topics
 from ..data.corpus import Corpus
 from ..data.lexical import stems
 from ..identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
@@ -233,8 +233,8 @@ def intent_match(intent: CitationIntent,
 _NEAR = .42  # least cosine, with a paper or with a sentence that cites one, of a text that is not far
 MOST_WORDS = .6  # least BM25, as a share of the weight of the text's words, of a paper that has most of these words
 
-def is_far(evidence: Evidence | None,  # None: nothing is known
-           ) -> bool:
+def text_is_far(evidence: Evidence | None,  # None: nothing is known
+                ) -> bool:
     "Whether a text is far from all papers, in meaning and in words; False if there are no cosines."
     def best(name: str) -> float:
         values = evidence.values[:, SIGNALS.index(name)] if evidence is not None else np.zeros(0)
@@ -291,7 +291,7 @@ def coverage_notice(corpus: Corpus,
     "The sentence for a reader if nothing in a corpus fits well."
     missing = gaps(corpus, keywords)
     if not missing: return NOTHING_FITS
-    return f"{NOTHING_FITS} This corpus has next to nothing on {listed(missing).replace(' and ', ' or ')}."
+    return f"{NOTHING_FITS} This corpus has next to nothing on {joined_with_and(missing).replace(' and ', ' or ')}."
 
 # %% ../../nbs/59_synthesis.ipynb #c013
 def claim_in(state: PipelineState,
@@ -371,7 +371,7 @@ class SynthesisAgent:
         kept, folded, dropped = worth_showing(state.grounded_candidates, least, state.filters.exclude_ids, records)
         kept = kept[: state.k]
         metadata = {**state.metadata, "dropped": dropped, "min_confidence": least}
-        if kept and is_thin(best_confidence(kept), is_far(state.evidence), least):
+        if kept and is_thin(best_confidence(kept), text_is_far(state.evidence), least):
             keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
             metadata["coverage"] = coverage_notice(self.corpus, keywords)
         return {"final_recommendations": _listed(self.corpus, state, kept, records, folded), "metadata": metadata}

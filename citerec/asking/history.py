@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TITLE', 'AUTHORS', 'FILENAME', 'QUESTION', 'ASKING', 'Database', 'storable', 'OwnPaper', 'OwnPassage', 'PaperTable',
-           'PassageTable', 'matrix_of', 'topics', 'Asked', 'QuestionTable', 'LibraryFile']
+           'PassageTable', 'matrix_of', 'topics', 'AskedQuestion', 'QuestionTable', 'LibraryFile']
 
 # %% ../../nbs/29_history.ipynb #c003
 import json
@@ -314,7 +314,7 @@ def topics(questions: Iterable[str],
 
 # %% ../../nbs/29_history.ipynb #c028
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     "A question that was asked, and its answer."
     query_id: int
     question: str
@@ -352,10 +352,10 @@ _QUESTIONS = ("SELECT id, question, answer, confidence, response_time_ms, rating
               f"(SELECT json_group_array(title) FROM ({_USED_TITLES})) FROM queries")
 _HIGHEST = 5  # rating
 
-def _asked(row: Sequence) -> Asked:
+def _asked(row: Sequence) -> AskedQuestion:
     "The question in a row of `_QUESTIONS`."
     *values, created_at, titles = row
-    return Asked(*[*values, datetime.fromisoformat(created_at), tuple(json.loads(titles))])
+    return AskedQuestion(*[*values, datetime.fromisoformat(created_at), tuple(json.loads(titles))])
 
 @dataclass(frozen=True)
 class QuestionTable:
@@ -385,11 +385,11 @@ class QuestionTable:
                             p.page_start, p.page_end, p.score, p.cosine))
         return query_id
 
-    def newest(self, limit: int = 20) -> list[Asked]:  # newest first
+    def newest(self, limit: int = 20) -> list[AskedQuestion]:  # newest first
         "The questions that were asked last."
         return [_asked(row) for row in self.db.rows(f"{_QUESTIONS} ORDER BY id DESC LIMIT ?", (limit,))]
 
-    def get(self, query_id: int) -> tuple[Asked, tuple[Passage, ...], dict[str, Any]]:
+    def get(self, query_id: int) -> tuple[AskedQuestion, tuple[Passage, ...], dict[str, Any]]:
         "A question with its passages and details, as it was saved; raises `InputError` if no question has this number."
         rows = self.db.rows(f"{_QUESTIONS} WHERE id = ?", (query_id,))
         if not rows: raise InputError(f"There is no question {query_id}.", "The history lists the numbers.")

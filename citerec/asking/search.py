@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['LIMIT_WORDS', 'NO_RESULTS', 'QUOTED', 'GOES_ON', 'NOTHING_NEAR', 'variants', 'Listed', 'lists_of', 'stretched',
            'blended', 'by_best', 'award_words', 'limits_in_words', 'SearchResult', 'SearchResults', 'title_after',
-           'titles_named', 'is_far', 'search']
+           'titles_named', 'results_are_far', 'search']
 
 # %% ../../nbs/62_search.ipynb #s003
 import re
@@ -451,8 +451,8 @@ _LEAST_WANTED = 10  # results for which lists are asked at least: a shorter list
 _NEAR = .38  # cosine of the best result below which nothing fits: topics of a corpus have .4 and more, others less
 NOTHING_NEAR = "Nothing in this corpus fits well; these are the closest papers."
 
-def is_far(results: Sequence[SearchResult],
-           ) -> bool:  # False if no cosine is known
+def results_are_far(results: Sequence[SearchResult],
+                    ) -> bool:  # False if no cosine is known
     "Whether no result is near the query."
     known = [result.cosine for result in results if result.cosine is not None]
     return bool(known) and max(known) < _NEAR
@@ -460,7 +460,7 @@ def is_far(results: Sequence[SearchResult],
 def _coverage(results: Sequence[SearchResult]) -> list[str]:
     "What is said where no result is near the query, and none has its name."
     named = any("name" in result.found_by for result in results)
-    return [NOTHING_NEAR] if is_far(results) and not named else []
+    return [NOTHING_NEAR] if results_are_far(results) and not named else []
 
 # %% ../../nbs/62_search.ipynb #s044y
 def _results(corpus: Corpus, ranked: Sequence[tuple[int, float]], near: np.ndarray | None = None,

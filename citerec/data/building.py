@@ -277,7 +277,7 @@ def _manifest_of(source: Source, store: Store, embedder: Embedder, fingerprint: 
             "counts": counts | ({"chunks": passages} if passages else {})}
 
 # %% ../../nbs/40_building.ipynb #a034s
-def build_files(source: Source, folder: Path, embedder: Embedder, progress: bool) -> dict[str, Any]:
+def build_files(folder: Path, source: Source, embedder: Embedder, progress: bool) -> dict[str, Any]:
     "All steps of a build but the last, which writes the manifest that is returned; the caller holds the folder's lock."
     fingerprint, path = f"{source.fingerprint()} {embedder.name} {embedder.sha256}", folder / "corpus.db"
     for name in FILES:
@@ -404,8 +404,8 @@ def _files_of(source: Any) -> Iterator[Path]:
             elif hasattr(one, "fingerprint"): yield from _files_of(one)
 
 # %% ../../nbs/40_building.ipynb #p004b
-def check_source(source: Source,
-                 folder: Path,  # where its corpus is to lie
+def check_source(folder: Path,  # where the corpus of the source is to lie
+                 source: Source,
                  ) -> None:
     "Raise `InputError` if the source is inside the folder of the corpus; answers of services may be there."
     for path in map(Path.resolve, _files_of(source)):
@@ -466,8 +466,8 @@ def _is_of(manifest: Mapping[str, Any], source: Source) -> bool:
     return manifest["schema_version"] != SCHEMA_VERSION and manifest.get("source") == source.name
 
 # %% ../../nbs/40_building.ipynb #r011b
-def make_room(source: Source,  # what is to be built
-              folder: Path,  # of a corpus
+def make_room(folder: Path,  # of a corpus
+              source: Source,  # what is to be built
               loaded: Any,  # what its manifest.json holds, unchecked
               ) -> None:
     "Remove the corpus of an older version; raises `CorpusError` if the corpus has other records."

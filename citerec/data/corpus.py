@@ -367,8 +367,8 @@ class Corpus:
 
     @classmethod
     def build(cls,
-              source: Source,  # where papers, citations and citing sentences come from
               folder: str | Path,  # made where it is not there; an unfinished build in it is continued
+              source: Source,  # where papers, citations and citing sentences come from
               settings: Settings | None = None,  # None: from the environment
               progress: bool = True,  # show progress bars
               recipe: dict[str, Any] | None = None,  # how the source is made, for the manifest; an update needs it
@@ -378,8 +378,8 @@ class Corpus:
 
     @classmethod
     def update(cls,
-               source: Source,  # of what there is now
                folder: str | Path,  # a complete corpus
+               source: Source,  # of what there is now
                settings: Settings | None = None,  # None: from the environment
                progress: bool = True,  # show progress bars
                ) -> "Corpus":  # opened, with what is new
@@ -626,17 +626,17 @@ def _build_and_open(folder: Path, source: Source, settings: Settings, progress: 
                     recipe: dict[str, Any] | None) -> Corpus:
     "Build or repair the corpus of a folder."
     check_folder(folder)
-    check_source(source, folder)
+    check_source(folder, source)
     embedder = Embedder(settings.embedding_model, settings.embedding_batch, settings.device)
     assert embedder.sha256  # refuse an altered model before any work
     source.check()
     check_contexts(source)
     folder.mkdir(parents=True, exist_ok=True)
     with working_in(folder):
-        repaired = _repair_or_begin(source, folder, settings, progress)
+        repaired = _repair_or_begin(folder, source, settings, progress)
         if repaired is None:
             with embedding_on(settings.engine, embedder, progress) as working:
-                manifest = build_files(source, folder, working, progress)
+                manifest = build_files(folder, source, working, progress)
             write_manifest(folder, manifest | ({"recipe": recipe} if recipe else {}))
             for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
     corpus = Corpus.open(folder, settings)
@@ -697,7 +697,7 @@ def _update_in(folder: Path, source: Source, settings: Settings, progress: bool)
         joined = MergedSource(_Stored(old, source.retracted()), source, apart=True)
         joined.check()
         files.mkdir(exist_ok=True)
-        manifest = build_files(joined, files, embedder, progress)
+        manifest = build_files(files, joined, embedder, progress)
         changed = changed_papers(old.store.path, files / old.store.path.name)
         known = {name: value for name, value in old.manifest.items() if old.made_here or name != "recipe"}
         history = taken_over(known, source.describe(), manifest["fetched"], changed)
@@ -783,7 +783,7 @@ def repair_corpus(folder: str | Path,  # of a corpus
     with working_in(folder), Corpus.open_alone(folder, settings) as corpus: return _repair(corpus, progress, deep=True)
 
 # %% ../../nbs/41_corpus.ipynb #r012
-def _repair_or_begin(source: Source, folder: Path, settings: Settings, progress: bool) -> list[str] | None:
+def _repair_or_begin(folder: Path, source: Source, settings: Settings, progress: bool) -> list[str] | None:
     "Repair the corpus in a folder; None: there is none, or none that can be repaired, and it has to be built."
     try: loaded = read_json(folder / "manifest.json")
     except FileNotFoundError: return None
@@ -791,7 +791,7 @@ def _repair_or_begin(source: Source, folder: Path, settings: Settings, progress:
     except (OSError, ValueError, RecursionError): loaded = None
     try: manifest = read_manifest(folder)
     except CorpusError: manifest = None
-    make_room(source, folder, loaded)
+    make_room(folder, source, loaded)
     if manifest is not None and database_is_whole(folder / manifest.get("files", "."), manifest):
         with Corpus.open_alone(folder, settings) as corpus:
             return _repair(corpus, progress, deep=False, ready=source.vectors if corpus.files == folder else None)

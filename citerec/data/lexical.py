@@ -21,14 +21,7 @@ from scipy import sparse
 from tqdm.auto import tqdm
 
 from citerec.data.packed import (
-    LARGE,
-    checked_array,
-    checked_starts,
-    map_array,
-    map_arrays,
-    matrix_arrays,
-    matrix_in,
-    write_arrays,
+    LARGE, checked_array, checked_starts, map_array, map_arrays, matrix_arrays, matrix_in, write_arrays,
 )
 from .vectors import top_k
 from ..errors import CorpusError

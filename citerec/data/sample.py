@@ -39,12 +39,12 @@ def _private_folder() -> Path:
     return folder if ours else Path(tempfile.mkdtemp(prefix="citerec-"))
 
 # %% ../../nbs/43_sample.ipynb #c046d
-def _kept(source: JsonlSource, folder: Path, settings: Settings | None) -> Corpus:
+def _kept(folder: Path, source: JsonlSource, settings: Settings | None) -> Corpus:
     "The corpus of a source that ships with citerec; it is built if it is missing or cannot be opened."
     manifest = folder / "manifest.json"
     if manifest.is_file() and not is_trusted(manifest): made_here(manifest)  # the folder is this user's own
     try: return Corpus.open(folder, settings)
-    except CorpusError: return Corpus.build(source, folder, load_settings(), progress=False)
+    except CorpusError: return Corpus.build(folder, source, load_settings(), progress=False)
 
 def open_corpus(name: str | Path,  # a corpus folder, or "sample"
                 settings: Settings | None = None,  # None: from the environment
@@ -54,8 +54,8 @@ def open_corpus(name: str | Path,  # a corpus folder, or "sample"
     from platformdirs import user_cache_path
     source = sample_source()
     place = f"sample-{SCHEMA_VERSION}a-{source.fingerprint()[:12]}"
-    try: return _kept(source, user_cache_path("citerec", ensure_exists=True) / place, settings)
-    except OSError: return _kept(source, _private_folder() / place, settings)  # no cache folder may be written to
+    try: return _kept(user_cache_path("citerec", ensure_exists=True) / place, source, settings)
+    except OSError: return _kept(_private_folder() / place, source, settings)  # no cache folder may be written to
 
 # %% ../../nbs/43_sample.ipynb #c047d
 OFF_TOPIC = "off_topic.jsonl"  # in the folder `shipped("calibration")`

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['WITHIN', 'read_queries', 'make_queries', 'marker_queries', 'filter_of', 'System', 'given', 'without_edges_of',
-           'without_contexts_of', 'audit']
+           'without_contexts_of', 'audit_system']
 
 # %% ../../nbs/81_benchmark.ipynb #c003
 import copy
@@ -159,11 +159,11 @@ def _same(one: list[tuple[str, float]], other: list[tuple[str, float]]) -> bool:
     if [paper_id for paper_id, _ in one] != [paper_id for paper_id, _ in other]: return False
     return np.allclose([score for _, score in one], [score for _, score in other], atol=_CLOSE)
 
-def audit(make_system: Callable[[Corpus], System],  # builds the system under audit over a corpus
-          corpus: Corpus,
-          queries: Sequence[EvalSample],  # 5 to 20 are enough
-          k: int = 50,  # how many papers of each answer are compared
-          ) -> list[str]:  # a sentence for each way in which the system breaks the rule; empty for an honest one
+def audit_system(make_system: Callable[[Corpus], System],  # builds the system under audit over a corpus
+                 corpus: Corpus,
+                 queries: Sequence[EvalSample],  # 5 to 20 are enough
+                 k: int = 50,  # how many papers of each answer are compared
+                 ) -> list[str]:  # a sentence for each way in which the system breaks the rule; empty for an honest one
     "Ask a system with the whole corpus and with one without the citing document, and report every difference."
     leaks: dict[str, list[str]] = {}
     system = make_system(corpus)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['FOLDS', 'WEIGHTS', 'DROPPABLE', 'TREES', 'PARAMETERS', 'SHORT', 'LONG', 'FURTHER', 'Tree', 'MIN_QUERIES', 'JUDGED',
            'fold_of', 'abstract_queries', 'sentence_queries', 'paragraph_queries', 'with_known', 'training_queries',
-           'Block', 'weight_of', 'make_blocks', 'off_topic_blocks', 'save_blocks', 'load_blocks', 'tasks_of',
+           'QueryBlock', 'weight_of', 'make_blocks', 'off_topic_blocks', 'save_blocks', 'load_blocks', 'tasks_of',
            'length_of', 'with_further', 'fit_ranker', 'out_of_fold', 'ndcg', 'calibration_rows', 'fit_calibration',
            'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus', 'draft_queries']
 
@@ -37,14 +37,7 @@ from .systems import Gathering, encoder_saw
 from ..files import real_folder, write_atomically
 from ..identity import document_print, document_prints
 from citerec.ranking.ranker import (
-    RANKER,
-    Calibration,
-    RankerFile,
-    checked_trees,
-    confidence_columns,
-    load_ranker,
-    own_ranker,
-    trees_name,
+    RANKER, Calibration, RankerFile, checked_trees, confidence_columns, load_ranker, own_ranker, trees_name,
 )
 from ..ranking.signals import NAMES, Queries, features, without_families, year_of_draft
 from ..recommender import load
@@ -196,7 +189,7 @@ def training_queries(corpus: Corpus,
 
 # %% ../../nbs/84_fitting.ipynb #c008
 @dataclass(frozen=True)
-class Block:
+class QueryBlock:
     "One query: its evidence, and which candidates are relevant."
     query: EvalSample | None  # None: a text that nothing in the corpus fits
     evidence: Evidence
@@ -214,7 +207,7 @@ class Block:
 
     def without(self,
                 families: Sequence[str],  # as of `without_families`; "year": for a draft of unknown year
-                ) -> "Block":
+                ) -> "QueryBlock":
         "The block of a corpus or a run that lacks these families."
         if not families: return self
         evidence = without_families(self.evidence, families)
@@ -225,7 +218,7 @@ class Block:
 
     def among(self,
               kept: np.ndarray,  # bool, shape (candidates,)
-              ) -> "Block":
+              ) -> "QueryBlock":
         "The block with some of its candidates."
         evidence = self.evidence.model_copy(update={
             **{name: getattr(self.evidence, name)[kept] for name in _BY_CANDIDATE},
@@ -253,7 +246,7 @@ def make_blocks(corpus: Corpus,
                 queries: Sequence[EvalSample],
                 weight: Callable[[EvalSample], float] = weight_of,
                 progress: bool = True,  # show a progress bar
-                ) -> Iterator[Block]:
+                ) -> Iterator[QueryBlock]:
     "Gather the evidence of queries, each with its citing document hidden. A text that agent 1 refuses is left out."
     gathering, seen = Gathering(corpus), encoder_saw(corpus)
     for query in tqdm(queries, desc="signals", unit=" queries", disable=not progress):
@@ -264,15 +257,15 @@ def make_blocks(corpus: Corpus,
             return np.isin(rows, corpus.columns.rows(ids))
         evidence = _slim(state.evidence)
         if document_print(query.citing_id) in seen: evidence = without_families(evidence, ["tuned"])
-        yield Block(query, evidence, queries_in(state), year_of_draft(state.filters),
-                    among(query.relevant), weight(query), fold_of(query.citing_id),
-                    among(query.known) if query.known else None)
+        yield QueryBlock(query, evidence, queries_in(state), year_of_draft(state.filters),
+                         among(query.relevant), weight(query), fold_of(query.citing_id),
+                         among(query.known) if query.known else None)
 
 # %% ../../nbs/84_fitting.ipynb #k18
 def off_topic_blocks(corpus: Corpus,
                      texts: Sequence[str],
                      progress: bool = True,  # show a progress bar
-                     ) -> Iterator[Block]:
+                     ) -> Iterator[QueryBlock]:
     "Gather the evidence of texts that nothing in the corpus fits."
     gathering = Gathering(corpus)
     for text in tqdm(texts, desc="off-topic texts", unit=" texts", disable=not progress):
@@ -280,13 +273,13 @@ def off_topic_blocks(corpus: Corpus,
         except InputError: continue
         assert state.evidence is not None
         irrelevant = np.zeros(len(state.evidence), dtype=bool)
-        yield Block(None, _slim(state.evidence), queries_in(state), None, irrelevant, fold=fold_of(text))
+        yield QueryBlock(None, _slim(state.evidence), queries_in(state), None, irrelevant, fold=fold_of(text))
 
 # %% ../../nbs/84_fitting.ipynb #c011
 def _save_arrays(arrays: dict[str, Any], file: Any) -> None: np.savez(file, **arrays)
 
 def save_blocks(folder: Path,
-                blocks: Iterator[Block] | Sequence[Block],
+                blocks: Iterator[QueryBlock] | Sequence[QueryBlock],
                 ) -> int:  # how many
     "Keep blocks on disk, each as it comes."
     folder.mkdir(parents=True, exist_ok=True)
@@ -305,7 +298,7 @@ def save_blocks(folder: Path,
 
 # %% ../../nbs/84_fitting.ipynb #k21
 def load_blocks(folder: Path,
-                ) -> list[Block]:
+                ) -> list[QueryBlock]:
     "Read blocks that were saved."
     out = []
     for number, line in enumerate((folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()):
@@ -318,8 +311,8 @@ def load_blocks(folder: Path,
         evidence = Evidence(**{name: arrays[name] for name in _BY_CANDIDATE}, found_by=found_by,
                             voters=np.zeros(0, dtype=np.int64), nearness=np.zeros((0, 0), dtype=np.float32))
         query = EvalSample(**about["query"]) if about["query"] else None
-        out.append(Block(query, evidence, asked, about["year"], arrays["relevant"], about["weight"], about["fold"],
-                         arrays.get("known")))
+        out.append(QueryBlock(query, evidence, asked, about["year"], arrays["relevant"], about["weight"], about["fold"],
+                              arrays.get("known")))
     return out
 
 # %% ../../nbs/84_fitting.ipynb #c014
@@ -328,7 +321,7 @@ _SOON = 10  # ranks that count about the same when rankings of leaders are fused
 _LEADERS = ("rrf", "dense", "bm25", "bm25_head", "vote50", "vote_soft", "cocite2", "walk2", "walk_norm",
             "title_cover_near", "ctx_best", "ctx_soft", "dense_near", "claim_rrf", "dense_claim", "ctx_claim")
 
-def _chosen(block: Block, rng: np.random.Generator) -> np.ndarray:
+def _chosen(block: QueryBlock, rng: np.random.Generator) -> np.ndarray:
     "Candidates to learn from: leaders of several rankings and a random rest, chosen without a look at relevance."
     score = np.zeros(len(block.values))
     for name in _LEADERS:
@@ -344,8 +337,8 @@ def _chosen(block: Block, rng: np.random.Generator) -> np.ndarray:
 DROPPABLE = {"context": .4, "graph": .4, "year": .4, "claim": .25, "meaning": .05}
 _KNOWING = .5  # how much a query with known papers counts, against the same query without them
 
-def tasks_of(block: Block,
-             ) -> list[Block]:  # the first one without known papers
+def tasks_of(block: QueryBlock,
+             ) -> list[QueryBlock]:  # the first one without known papers
     "What can be asked of a block: the text alone, with known papers as evidence, and which of the draft's own it is."
     if block.known is None or block.query is None: return [block]
     sought = tuple(paper_id for paper_id in block.query.relevant if paper_id not in block.query.known)
@@ -354,7 +347,7 @@ def tasks_of(block: Block,
     return [block.without(["known"]), *(replace(part, query=query, weight=_KNOWING * block.weight) for part in knowing)]
 
 # %% ../../nbs/84_fitting.ipynb #k24s
-def _training_parts(block: Block, rng: np.random.Generator) -> Iterator[tuple[Block, np.ndarray]]:
+def _training_parts(block: QueryBlock, rng: np.random.Generator) -> Iterator[tuple[QueryBlock, np.ndarray]]:
     "A block whole and with random families dropped, and the candidates of each to learn from."
     for task in tasks_of(block):
         for drop in (False, True):
@@ -370,7 +363,7 @@ PARAMETERS: dict[str, Any] = {  # of LightGBM
     "bagging_fraction": .7, "bagging_freq": 1, "lambda_l2": 10, "lambdarank_truncation_level": 30, "max_bin": 127,
     "num_threads": 2, "verbose": -1, "seed": 1, "deterministic": True, "force_row_wise": True}
 
-def _boosted(learned: Sequence[tuple[Block, np.ndarray]],  # blocks, and the candidates of each to learn from
+def _boosted(learned: Sequence[tuple[QueryBlock, np.ndarray]],  # blocks, and the candidates of each to learn from
              trees: int,
              parameters: dict[str, Any],  # of LightGBM, in place of `PARAMETERS`
              alike: bool = False,  # all count the same
@@ -474,7 +467,7 @@ def with_further(whole: Any,  # a `lightgbm.Booster` for all texts
 # %% ../../nbs/84_fitting.ipynb #k26u
 _LEAST_OF_LENGTH = 200  # texts and parts of them below which a length gets no trees of its own
 
-def fit_ranker(blocks: Sequence[Block],
+def fit_ranker(blocks: Sequence[QueryBlock],
                trees: int = TREES,
                seed: int = 0,
                further: dict[str, int] = FURTHER,  # further trees for short and for long texts
@@ -494,10 +487,10 @@ def fit_ranker(blocks: Sequence[Block],
     return with_further(whole, models) if models else whole
 
 # %% ../../nbs/84_fitting.ipynb #k30
-def out_of_fold(blocks: Sequence[Block],
+def out_of_fold(blocks: Sequence[QueryBlock],
                 without: Sequence[str] = (),  # families left out when scoring
                 **parameters: Any,  # for `fit_ranker`
-                ) -> tuple[list[Block], list[np.ndarray]]:  # the blocks as scored, and the scores of their candidates
+                ) -> tuple[list[QueryBlock], list[np.ndarray]]:  # the blocks as scored, their candidates' scores
     "Score every block by a ranker that has not seen its fold."
     models = {fold: fit_ranker([b for b in blocks if b.query and b.fold != fold], **parameters)
               for fold in sorted({b.fold for b in blocks})}
@@ -505,7 +498,7 @@ def out_of_fold(blocks: Sequence[Block],
     return parts, [models[p.fold].predict(p.values) if len(p.values) else np.zeros(0) for p in parts]
 
 # %% ../../nbs/84_fitting.ipynb #k31
-def ndcg(block: Block,
+def ndcg(block: QueryBlock,
          scores: np.ndarray,  # of its candidates
          k: int = 10,
          ) -> float:
@@ -519,7 +512,7 @@ def ndcg(block: Block,
 _CALIBRATED = 20  # leading candidates of each query that the calibration looks at: those that a user may see
 _OFF_TOPIC_WEIGHT = 6.0  # of a text that nothing fits, against one of a document that cites
 
-def calibration_rows(blocks: Sequence[Block],
+def calibration_rows(blocks: Sequence[QueryBlock],
                      scores: Sequence[np.ndarray],
                      ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # columns, relevance and weights
     "The leading candidates of all blocks: what a calibration is fitted on, and judged by."
@@ -535,7 +528,7 @@ def calibration_rows(blocks: Sequence[Block],
 _STEPS = 60  # of the isotonic curve that are kept
 _SURE = (.005, .99)  # least and greatest probability: the queries are too few for more certainty
 
-def fit_calibration(blocks: Sequence[Block],  # off-topic ones among them
+def fit_calibration(blocks: Sequence[QueryBlock],  # off-topic ones among them
                     scores: Sequence[np.ndarray],  # by rankers that have not seen the blocks
                     ) -> Calibration:
     "Fit probabilities: a logistic line through what is known of a candidate, then isotonic steps over it."
@@ -626,7 +619,7 @@ MIN_QUERIES = 100  # below it there is too little to learn from
 JUDGED = 0  # the fold that decides
 _TOO_FEW = "Add papers with references, or keep the shipped ranker."
 
-def _split(blocks: Sequence[Block], corpus: Corpus) -> tuple[list[Block], list[Block]]:
+def _split(blocks: Sequence[QueryBlock], corpus: Corpus) -> tuple[list[QueryBlock], list[QueryBlock]]:
     "The blocks that decide, and those to learn from; raises `InputError` where one of them is empty."
     judged = [b for b in blocks if b.fold == JUDGED]
     rest = [b for b in blocks if b.fold != JUDGED]
@@ -636,12 +629,12 @@ def _split(blocks: Sequence[Block], corpus: Corpus) -> tuple[list[Block], list[B
     return judged, rest
 
 # %% ../../nbs/84_fitting.ipynb #k43s
-def _compared(corpus: Corpus, queries: int, judged: Sequence[Block], candidate: Any) -> FitReport:
+def _compared(corpus: Corpus, queries: int, judged: Sequence[QueryBlock], candidate: Any) -> FitReport:
     "What a new ranker and the one in use reach on the same blocks."
     current = load_ranker(corpus)
-    def before(block: Block) -> float:
+    def before(block: QueryBlock) -> float:
         return ndcg(block, current.score(block.values) if current else block.values[:, NAMES.index("rrf")])
-    def after(block: Block) -> float:
+    def after(block: QueryBlock) -> float:
         return ndcg(block, candidate.predict(block.values) if len(block.values) else np.zeros(0))
     judged = [tasks_of(block)[0] for block in judged]
     against = "fused" if current is None else "own" if current.folder == own_ranker(corpus) else "shipped"

@@ -25,31 +25,13 @@ from ..data.corpus import Corpus
 from ..data.models import made_here
 from ..errors import InputError, ModelError, explain
 from citerec.evaluation.proposing import (
-    OPTIMISERS,
-    WORKERS,
-    Example,
-    Parts,
-    Tried,
-    chance,
-    improve,
-    measure,
-    pairs,
-    try_out,
-    weights_of,
+    OPTIMISERS, WORKERS, Example, ExampleParts, Tried, chance, improve, measure, pairs, try_out, weights_of,
 )
 from ..files import read_plain_file, write_atomically
 from ..llm.client import LLM
 from citerec.llm.prompts import (
-    MODULES,
-    PROMPTS,
-    Demonstration,
-    Program,
-    best_program,
-    keep_program,
-    learned_folder,
-    programs_in_use,
-    programs_of,
-    version_of,
+    MODULES, PROMPTS, Demonstration, Program, best_program, keep_program, learned_folder, programs_in_use,
+    programs_of, version_of,
 )
 from ..llm.quoting import one_line
 from ..pipeline import untraced
@@ -205,7 +187,7 @@ def check_chance(sizes: Sequence[int],  # papers of each pool
                      f"{settings.opt_threshold:g}.",
                      "Take more wrong papers beside each cited one, or a higher threshold.")
 
-def _check_task(parts: Parts, optimiser: str, module: str, steps: int | None) -> None:
+def _check_task(parts: ExampleParts, optimiser: str, module: str, steps: int | None) -> None:
     "Raise `InputError` where a run cannot be what is asked."
     if optimiser not in OPTIMISERS:
         raise InputError(f"There is no optimiser {one_line(optimiser)!r}.",
@@ -226,7 +208,7 @@ class Loop:
 
     def __init__(self,
                  corpus: Corpus,
-                 parts: Parts,  # examples
+                 parts: ExampleParts,  # examples
                  llm: LLM,  # answers
                  optimiser: str,  # of `OPTIMISERS`
                  module: str,  # of `MODULES`
@@ -444,7 +426,7 @@ def _judge_on_test(loop: Loop) -> None:
 def _silent(line: str) -> None: pass
 
 def optimise(corpus: Corpus,  # its folder keeps what is learned
-             parts: Parts,  # examples
+             parts: ExampleParts,  # examples
              llm: LLM,  # answers; its settings name the steps, the threshold, the weights and the model that proposes
              optimiser: str = "bootstrap",  # of `OPTIMISERS`
              module: str = "simple",  # of `citerec.llm.prompts.MODULES`

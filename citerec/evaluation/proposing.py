@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['GOLD', 'MEASURES', 'WORKERS', 'OPTIMISERS', 'title_likeness', 'weights_of', 'place_of_gold', 'measure', 'chance',
-           'Example', 'Parts', 'pairs', 'Tried', 'try_out', 'exact', 'improve']
+           'Example', 'ExampleParts', 'pairs', 'Tried', 'try_out', 'exact', 'improve']
 
 # %% ../../nbs/84a_proposing.ipynb #c003
 import contextlib
@@ -18,15 +18,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from citerec.agents.picker import (
-    Engine,
-    language_model,
-    load_dspy,
-    pick_with,
-    place_of,
-    quoted_candidates,
-    quoted_context,
+    Engine, language_model, load_dspy, pick_with, place_of, quoted_candidates, quoted_context,
 )
-from ..agents.reranking import listed, order_prompt
+from ..agents.reranking import listed_order, order_prompt
 from ..errors import BudgetError, InputError, ModelError
 from ..identity import title_key
 from ..llm.client import LLM
@@ -110,7 +104,7 @@ class Example(Protocol):
     def pool(self) -> tuple[Paper, ...]: "The cited paper among others."
 
 @dataclass(frozen=True)
-class Parts:
+class ExampleParts:
     "Examples in three parts that share no citing document."
     train: Sequence[Example]  # prompts are made from these
     validation: Sequence[Example]  # a version is accepted or rolled back on these
@@ -152,7 +146,7 @@ def _order_all(examples: Sequence[Example], program: Program | None, llm: LLM, w
         some = examples[start : start + workers]
         answers += llm.ask([order_prompt(e.context, pairs(e.pool), told) for e in some])
     for example, answer in zip(examples, answers, strict=True):
-        order = [] if answer.error else listed(answer.value, len(example.pool))
+        order = [] if answer.error else listed_order(answer.value, len(example.pool))
         order += [i for i in range(len(example.pool)) if i not in order]
         orders.append([example.pool[i].title for i in order])
     return orders, answers

@@ -31,7 +31,7 @@ from .fitting import JUDGED, MIN_QUERIES, FitReport, draft_queries, fold_of, sen
 from ..files import write_atomically
 from ..identity import document_print
 from ..ranking.signals import tuned_encoder
-from ..ranking.tuned import CARD, MOST_WORDS, masked, own_tuned, save_tuned
+from ..ranking.tuned import CARD, MOST_WORDS, masked_for_encoder, own_tuned, save_tuned
 from ..schema import EvalSample
 from ..text import clean
 from ..trust import is_trusted
@@ -41,7 +41,7 @@ _FIX = "Add papers with citing sentences, or keep the encoder that ships."
 
 def _readable(corpus: Corpus, queries: Sequence[EvalSample]) -> list[EvalSample]:
     "The queries that a tuned encoder reads, and whose papers the corpus holds."
-    return [q for q in queries if masked(q.text) and corpus.columns.rows(q.relevant)]
+    return [q for q in queries if masked_for_encoder(q.text) and corpus.columns.rows(q.relevant)]
 
 def _parted(corpus: Corpus, queries: Sequence[EvalSample]) -> tuple[list[EvalSample], list[EvalSample]]:
     "The queries to learn from, and those that judge; raises `InputError` where they are too few."
@@ -214,7 +214,8 @@ class _Training:
         for group in self.optimiser.param_groups: group["lr"] = self.plan.learning_rate * rate
         with torch.random.fork_rng():
             torch.manual_seed(self.plan.seed * 1_000_003 + number)
-            loss = _loss(self.targets, _vectors(self.network, self.embedder, [masked(q.text) for q in batch]), batch)
+            texts = [masked_for_encoder(q.text) for q in batch]
+            loss = _loss(self.targets, _vectors(self.network, self.embedder, texts), batch)
         self.optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_([*self.weights.values()], 1.0)
@@ -285,7 +286,7 @@ def _recall(corpus: Corpus, vectors: np.ndarray, queries: Sequence[EvalSample]) 
 
 def _found(corpus: Corpus, embedder: Embedder, queries: Sequence[EvalSample]) -> float:
     "What a tuned encoder finds."
-    return _recall(corpus, embedder.embed_queries([masked(q.text) for q in queries]), queries)
+    return _recall(corpus, embedder.embed_queries([masked_for_encoder(q.text) for q in queries]), queries)
 
 # %% ../../nbs/84b_tuning.ipynb #u033
 def _before(corpus: Corpus, judged: Sequence[EvalSample]) -> tuple[str, float]:

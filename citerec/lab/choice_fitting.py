@@ -38,10 +38,10 @@ from citerec.ranking.choosing import (
     ChooserFile,
     columns_of,
     confidence_inputs,
-    parts_of,
-    shares_of,
+    score_shares,
     signals_in,
     standardised,
+    text_parts,
 )
 from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, year_of_draft
@@ -107,7 +107,7 @@ def list_tasks(corpus: Corpus,
         rows = np.flatnonzero(allowed) if allowed is not None else np.zeros(0, dtype=int)
         relevant = np.isin(rows, corpus.columns.rows(query.relevant))
         if len(rows) < 2 or not relevant.any(): continue
-        parts = parts_of(marked_prose(query.text))
+        parts = text_parts(marked_prose(query.text))
         signals = signals_in(corpus, rows, parts, [query.citing_id])
         yield ListTask(kind, query, columns_of(signals, parts).astype(np.float32), _fits(signals), relevant,
                        scores(query) if scores else None)
@@ -148,7 +148,7 @@ _TAKEN_OUT = 3  # one of so many lists loses its cited papers, where confidence 
 def best_spread(scores: Sequence[np.ndarray], relevant: Sequence[np.ndarray]) -> float:
     "The factor of scores with which their softmax is the most likely."
     def loss(spread: float) -> float:
-        return -sum(float(np.log(np.maximum(shares_of(spread * s)[r], 1e-9)).mean())
+        return -sum(float(np.log(np.maximum(score_shares(spread * s)[r], 1e-9)).mean())
                     for s, r in zip(scores, relevant, strict=True))
     return float(min(_SPREADS, key=loss))
 
@@ -156,7 +156,7 @@ def _sure(tasks: Sequence[ListTask], scores: Sequence[np.ndarray]) -> Iterator[t
     "What confidence is computed from, and whether it was right; of some lists without the cited papers."
     for i, (task, s) in enumerate(zip(tasks, scores, strict=True)):
         kept = ~task.relevant if i % _TAKEN_OUT == 0 else np.ones(len(s), dtype=bool)
-        if kept.any(): yield confidence_inputs(shares_of(s[kept]), *task.fits[kept].T), task.relevant[kept]
+        if kept.any(): yield confidence_inputs(score_shares(s[kept]), *task.fits[kept].T), task.relevant[kept]
 
 def fit_confidence(tasks: Sequence[ListTask], scores: Sequence[np.ndarray]) -> tuple[float, ...]:
     "The weights of the confidence."

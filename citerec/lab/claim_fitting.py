@@ -23,7 +23,7 @@ from .choice_fitting import chooser_tasks, trees_by_fold
 from ..evaluation.fitting import fold_of
 from ..ranking.choosing import Chooser, shipped_chooser
 from ..recommender import Recommender, load
-from ..writing.claims import SIGNALS, Claims, fit
+from ..writing.claims import SIGNALS, Claims, claim_fit
 from ..writing.draft import Draft
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def judged_by_others(judged: Sequence[Judged],
     for n in np.unique(part):
         weights, shift = fit_claims([j for j, p in zip(judged, part, strict=True) if p != n])
         held = np.array([j.signals for j, p in zip(judged, part, strict=True) if p == n])
-        out[part == n] = fit(held, weights, shift)
+        out[part == n] = claim_fit(held, weights, shift)
     return out
 
 # %% ../../nbs/lab/claim_fitting.ipynb #j031
@@ -124,7 +124,7 @@ def _drafts(folder: Path, rec: Recommender) -> Iterator[tuple[str, Draft]]:
 def all_examples(folder: Path, rec: Recommender, trees: Mapping[int, Any]) -> list[Judged]:  # trees by fold
     "The examples of all documents, each judged by trees that have not seen it."
     return [judged for name, draft in _drafts(folder, rec)
-            for judged in examples(Claims(draft.manuscript, draft.library, rec.corpus, [name, *draft.itself],
+            for judged in examples(Claims(draft.manuscript, draft.bibliography, rec.corpus, [name, *draft.itself],
                                           chooser_with(trees[fold_of(name)])), name)]
 
 # %% ../../nbs/lab/claim_fitting.ipynb #j041_e

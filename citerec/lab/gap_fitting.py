@@ -48,7 +48,7 @@ from citerec.writing.gaps import (
     tree_columns,
     weighed,
 )
-from ..writing.reading import READER, Place, Reader, places, reader_of
+from ..writing.reading import READER, Place, SentenceReader, places, reader_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,7 +194,7 @@ def fit_words(fitting: Fitting,
 INNER = 3  # folds
 
 def model_of(numbers: dict[str, np.ndarray],  # the weights
-             reader: Reader | None = None,  # None: only what needs no reader can be asked
+             reader: SentenceReader | None = None,  # None: only what needs no reader can be asked
              ) -> GapModel:
     "A model from weights that are not in a folder."
     model = GapModel.__new__(GapModel)

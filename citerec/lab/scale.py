@@ -217,5 +217,5 @@ def build_scaled(corpus: Corpus,  # a real corpus of at least some hundred paper
     keys = _write_known(source, known)
     with working_in(folder), workers_of(engine) as workers:
         embedder = KnownVectors(corpus.embedder, keys, known, workers)
-        write_manifest(folder, build_files(source, folder, embedder, False))
+        write_manifest(folder, build_files(folder, source, embedder, False))
     known.unlink()

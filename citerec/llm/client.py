@@ -31,16 +31,7 @@ from pydantic import SecretStr
 from ..errors import AnswerError, BudgetError, CiterecError, ServiceError
 from .quoting import RULES, may_be_thoughts, one_line, without_thoughts
 from citerec.llm.spending import (
-    PRICES_OF,
-    AnswerCache,
-    Call,
-    Completion,
-    Price,
-    Prompt,
-    cost_of,
-    most_tokens,
-    price_of,
-    total,
+    PRICES_OF, AnswerCache, Call, Completion, Price, Prompt, cost_of, most_tokens, price_of, total,
 )
 from ..running import background_loop
 from ..schema import PipelineState

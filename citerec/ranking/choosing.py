@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['MEASURES', 'Called', 'PARTS', 'SIGNALS', 'ABOUT', 'Embed', 'COLUMNS', 'CHOOSER', 'TREES', 'Finite', 'Positive',
-           'Parts', 'parts_of', 'ListWords', 'capitalised', 'PaperList', 'list_signals', 'standardised', 'columns_of',
-           'ChooserFile', 'shares_of', 'confidence_inputs', 'Chooser', 'shipped_chooser', 'signals_in', 'choose']
+           'TextParts', 'text_parts', 'ListWords', 'capitalised', 'PaperList', 'list_signals', 'standardised',
+           'columns_of', 'ChooserFile', 'score_shares', 'confidence_inputs', 'Chooser', 'shipped_chooser', 'signals_in',
+           'choose']
 
 # %% ../../nbs/49a_choosing.ipynb #w004
 import hashlib
@@ -27,7 +28,7 @@ from ..data.sample import shipped
 from ..errors import ModelError, explain
 from ..identity import Print, Sha256, surnames
 from .signals import remembered
-from .trees import Trees, checked
+from .trees import Trees, walkable_trees
 from ..schema import Paper, Record
 from ..text import MARKER, beside_marker, clean, names_beside_marker, sentences
 from ..writing.pasted import marked_prose
@@ -37,7 +38,7 @@ _REACH = 12  # words of a part before or after a marker
 _INTRODUCES = frozenset("in by of see and to from with as e.g. following".split())  # the last word before a noun
 
 @dataclass(frozen=True)
-class Parts:
+class TextParts:
     "The parts of a text around the place of a citation."
     whole: str  # without markers
     sentence: str  # that holds the marker
@@ -56,11 +57,11 @@ def _words_of(text: str) -> list[str]:
     "The words of a piece of a sentence; a comma between two markers is none."
     return [word for word in clean(text).split() if any(map(str.isalnum, word))]
 
-def parts_of(text: str,  # [CITATION] marks the place, [OTHERCIT] other citations
-             ) -> Parts:
+def text_parts(text: str,  # [CITATION] marks the place, [OTHERCIT] other citations
+               ) -> TextParts:
     "Divide a text by its citation markers."
     at, whole = text.find("[CITATION]"), clean(text)
-    if at < 0: return Parts(whole, whole)
+    if at < 0: return TextParts(whole, whole)
     begin, end = next(((a, b) for a, b in sentences(text) if a <= at < b), (0, len(text)))
     sentence = text[begin:end]
     pieces, kinds = [_words_of(piece) for piece in MARKER.split(sentence)], MARKER.findall(sentence)
@@ -72,8 +73,8 @@ def parts_of(text: str,  # [CITATION] marks the place, [OTHERCIT] other citation
     others = {left(marker) for marker in range(len(kinds)) if marker != here} - {"", left(here)}
     noun = own[-1].lower().strip("(,") in _INTRODUCES if own else here == 0
     shared = (not own and here > 0) or (not after and here + 1 < len(kinds))
-    return Parts(whole, clean(sentence), clean(text[:begin]), left(here), " ".join(after[:_REACH]),
-                 beside_marker(text), names_beside_marker(text), tuple(sorted(others)), noun, shared, len(kinds) - 1)
+    return TextParts(whole, clean(sentence), clean(text[:begin]), left(here), " ".join(after[:_REACH]),
+                     beside_marker(text), names_beside_marker(text), (*sorted(others),), noun, shared, len(kinds) - 1)
 
 # %% ../../nbs/49a_choosing.ipynb #w011
 class ListWords:
@@ -166,7 +167,7 @@ _SURVEY = re.compile(r"\b(review|survey|overview|tutorial|textbook|book|introduc
 _LEADING = re.compile(r"([^\W\d_][\w'’-]+)(?:['’]s)?,? et al\b")
 Embed = Callable[[list[str]], np.ndarray]  # texts -> vectors of length 1
 
-def _further(papers: PaperList, parts: Parts) -> list[Any]:
+def _further(papers: PaperList, parts: TextParts) -> list[Any]:
     "The signals that are not measures of one part."
     people, leading = capitalised(parts.sentence), surnames(_LEADING.findall(parts.sentence))
     survey = bool(_SURVEY.search(parts.sentence))
@@ -177,7 +178,7 @@ def _further(papers: PaperList, parts: Parts) -> list[Any]:
 
 # %% ../../nbs/49a_choosing.ipynb #w021
 def list_signals(papers: PaperList,
-                 parts: Parts,
+                 parts: TextParts,
                  embed: Embed,
                  called: Called | None = None,  # None: no citing sentences are known
                  ) -> np.ndarray:  # shape (papers, signals)
@@ -205,7 +206,7 @@ def _ahead(values: np.ndarray) -> np.ndarray:
     return values - np.where(values >= best, second, best)
 
 def columns_of(signals: np.ndarray,  # of `list_signals`
-               parts: Parts,
+               parts: TextParts,
                ) -> np.ndarray:  # shape (papers, columns): what the trees read
     "The signals of a list in three forms, and what is known of the sentence."
     about = [parts.noun, parts.markers, parts.shared, len(parts.left.split()), len(parts.others), len(signals)]
@@ -240,15 +241,15 @@ def _read(folder: Path) -> tuple[ChooserFile, Trees]:
         if file.columns != (*SIGNALS, *ABOUT): raise ValueError("they read other signals")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             trees = Trees(*(arrays[name] for name in ("column", "border", "left", "right", "value")))
-        return file, checked(trees, COLUMNS)
+        return file, walkable_trees(trees, COLUMNS)
     except ValidationError as e:
         raise ModelError(f"{folder / CHOOSER} is not the file of a chooser ({explain(e)}).", _AGAIN) from None
     except (OSError, KeyError, ValueError) as e:
         raise ModelError(f"The trees for lists in {folder} cannot be used ({e}).", _AGAIN) from None
 
 # %% ../../nbs/49a_choosing.ipynb #w029
-def shares_of(scores: np.ndarray,  # of the papers of a list
-              ) -> np.ndarray:  # of the same shape; they add up to 1
+def score_shares(scores: np.ndarray,  # of the papers of a list
+                 ) -> np.ndarray:  # of the same shape; they add up to 1
     "The share of each paper: the softmax of scores."
     shares = np.exp(scores - scores.max(initial=0))
     return shares / max(shares.sum(), 1e-9)
@@ -275,7 +276,7 @@ class Chooser:
 
     def scores(self,
                signals: np.ndarray,  # of `list_signals`
-               parts: Parts,
+               parts: TextParts,
                ranker: np.ndarray | None = None,  # scores of the ranker; None: it has not seen the list
                ) -> np.ndarray:  # shape (papers,); their softmax is the share of each paper
         "Score the papers of a list."
@@ -289,7 +290,8 @@ class Chooser:
                    ) -> np.ndarray:  # 0 to 1, shape (papers,)
         "The probability that each paper is cited, although perhaps none of the list is."
         meaning, title = (signals[:, SIGNALS.index(f"{name}, sentence")] for name in ("meaning", "title"))
-        return 1 / (1 + np.exp(-confidence_inputs(shares_of(scores), meaning, title) @ np.array(self.file.confidence)))
+        inputs = confidence_inputs(score_shares(scores), meaning, title)
+        return 1 / (1 + np.exp(-inputs @ np.array(self.file.confidence)))
 
 # %% ../../nbs/49a_choosing.ipynb #w031
 @cache
@@ -307,7 +309,7 @@ def _list_of(corpus: Corpus, rows: tuple[int, ...]) -> PaperList:
 # %% ../../nbs/49a_choosing.ipynb #w033z
 def signals_in(corpus: Corpus,
                rows: np.ndarray,  # of the papers of a list
-               parts: Parts,
+               parts: TextParts,
                hidden: Sequence[str] = (),  # documents whose citing sentences are not read: the draft itself
                ) -> np.ndarray:  # of `list_signals`
     "The signals of a list of papers of a corpus."
@@ -323,7 +325,7 @@ def choose(corpus: Corpus,
            hidden: Sequence[str] = (),  # documents whose citing sentences are not read
            ) -> tuple[np.ndarray, np.ndarray] | None:  # scores and confidences; None: the trees are not for this list
     "Which papers of a list belong to a text."
-    parts = parts_of(marked_prose(text))
+    parts = text_parts(marked_prose(text))
     if not 2 <= len(rows) <= _MOST_PAPERS or len(parts.whole.split()) > _MOST_WORDS: return None
     signals, chooser = signals_in(corpus, rows, parts, hidden), shipped_chooser()
     scores = chooser.scores(signals, parts, ranker)

@@ -14,14 +14,14 @@ import numpy as np
 from ..data.corpus import Corpus
 from ..data.graph import Graph, push
 from ..identity import title_key
-from .signals import SIGNALS, SIGNALS_OF, View, leading
+from .signals import SIGNALS, SIGNALS_OF, FilteredCorpus, leading
 from ..schema import CitationPath, Evidence, Relation, SearchFilter
 
 # %% ../../nbs/49_known.ipynb #k05
 def together(graph: Graph,
              known: np.ndarray,  # rows of the papers that the draft cites
              weights: np.ndarray,  # of these papers
-             seen: View,
+             seen: FilteredCorpus,
              power: int = 1,  # of the share of known papers that a bibliography holds
              ) -> np.ndarray:  # float32, shape (papers,)
     "How much each paper is cited together with known ones; for a known paper itself, with the others."
@@ -70,7 +70,7 @@ def known_papers(corpus: Corpus,
 def known_signals(corpus: Corpus,
                   known: np.ndarray,  # rows of the papers that the draft cites
                   near: np.ndarray,  # their cosines with the text; NaN: unknown
-                  seen: View,
+                  seen: FilteredCorpus,
                   ) -> dict[str, np.ndarray]:  # each of shape (papers,); empty: the draft cites nothing that is known
     "How the papers of a corpus go with those that a draft cites, by citations."
     if not len(known): return {}

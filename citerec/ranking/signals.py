@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['F', 'YEARS_AFTER', 'EXACT_UP_TO', 'ASKED', 'MEANING', 'WORDS', 'CONTEXT', 'CONTEXT_WORDS', 'VOTES', 'SIGNALS_OF',
-           'SIGNALS', 'WALKED', 'FAMILIES', 'NAMES', 'Queries', 'as_it_is', 'queries_of', 'remembered', 'View',
-           'graph_of', 'view', 'year_of_draft', 'fuse', 'similarities', 'context_signals', 'tuned_encoder',
-           'tuned_signals', 'Asked', 'ask', 'leading', 'text_evidence', 'spread', 'graph_signals', 'graph_evidence',
-           'ranks', 'claim_scores', 'features', 'without_families']
+           'SIGNALS', 'WALKED', 'FAMILIES', 'NAMES', 'Queries', 'as_it_is', 'queries_of', 'remembered',
+           'FilteredCorpus', 'graph_of', 'view', 'year_of_draft', 'fuse', 'similarities', 'context_signals',
+           'tuned_encoder', 'tuned_signals', 'IndexAnswers', 'ask', 'leading', 'text_evidence', 'spread',
+           'graph_signals', 'graph_evidence', 'ranks', 'claim_scores', 'features', 'without_families']
 
 # %% ../../nbs/45_signals.ipynb #s003
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ from ..data.lexical import stems
 from ..data.vectors import cosines, top_k
 from ..errors import CorpusError
 from .mentions import Mentions, authors_named, mentions, name_votes, years_apart
-from .tuned import CARD, Tuned, load_tuned, masked, own_tuned
+from .tuned import CARD, Tuned, load_tuned, masked_for_encoder, own_tuned
 from ..schema import Evidence, MarkedText, QueryAnalysis, SearchFilter
 from ..text import clean
 
@@ -63,7 +63,7 @@ def queries_of(prepared: MarkedText,
     variants = tuple(dict.fromkeys(variants))
     return Queries(body, near, near if prepared.marked else prepared.head or body, prepared.beside, prepared.names,
                    expanded, " ".join(analysis.topic_keywords) if analysis else body, variants,
-                   tuple(place.get(v, -1) for v in variants), prepared.marked, masked(prepared.given))
+                   tuple(place.get(v, -1) for v in variants), prepared.marked, masked_for_encoder(prepared.given))
 
 # %% ../../nbs/45_signals.ipynb #s006l
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,7 +84,7 @@ def remembered(answers: int,  # kept for each corpus
 
 # %% ../../nbs/45_signals.ipynb #s008
 @dataclass(frozen=True)
-class View:
+class FilteredCorpus:
     "A corpus under a filter: what may be recommended, and what may give evidence."
     allowed: np.ndarray  # bool, shape (papers,): candidates
     voters: np.ndarray  # bool, shape (papers,): papers that have references and may give evidence
@@ -102,7 +102,7 @@ def graph_of(corpus: Corpus) -> Graph:
 @remembered(4)
 def view(corpus: Corpus,
          filters: SearchFilter,
-         ) -> View:
+         ) -> FilteredCorpus:
     "Look at a corpus through a filter."
     columns, graph = corpus.columns, graph_of(corpus)
     references = graph.references
@@ -115,7 +115,7 @@ def view(corpus: Corpus,
     voters = out_degree > 0
     voters[hidden] = False
     if filters.year_max is not None: voters &= columns.years <= filters.year_max
-    return View(allowed, voters, hidden, out_degree, in_degree)
+    return FilteredCorpus(allowed, voters, hidden, out_degree, in_degree)
 
 # %% ../../nbs/45_signals.ipynb #s009a
 YEARS_AFTER = 1  # years by which a candidate may be younger than the text: preprints are cited before publication
@@ -253,7 +253,7 @@ def tuned_signals(corpus: Corpus,
 MEANING, WORDS, CONTEXT, CONTEXT_WORDS, VOTES = range(5)  # columns of `Evidence.by_variant`
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class IndexAnswers:
     "The answers of the indexes for one text: values of every paper."
     whole: dict[str, np.ndarray]  # signal -> shape (papers,)
     context: dict[str, np.ndarray]  # the same for citing sentences; empty: the corpus has none
@@ -299,7 +299,7 @@ def ask(corpus: Corpus,
         rrf_k: int = 60,  # constant of reciprocal rank fusion
         meaning: bool = True,  # use the dense index; False: the vectors have failed
         words: bool = True,  # use the lexical index; False: it has failed
-        ) -> Asked:
+        ) -> IndexAnswers:
     "Ask all indexes for a text."
     n, nothing, texts = len(corpus), np.full(len(corpus), np.nan, dtype=np.float32), _texts(queries)
     vectors, column, lexical = {}, dict.fromkeys(texts, nothing), dict.fromkeys(_BY_WORDS, nothing)
@@ -321,7 +321,7 @@ def ask(corpus: Corpus,
     centroid = _centroid(corpus, list(fused)[:_CLOSEST]) if meaning else None
     named = mentions(corpus, queries.body, queries.near) if words else Mentions()
     by_tuned, ctx_tuned = tuned_signals(corpus, queries, filters) if meaning else ({}, {})
-    return Asked(whole | by_tuned, context | ctx_tuned, by_variant, sentences, tuple(fused), centroid, named)
+    return IndexAnswers(whole | by_tuned, context | ctx_tuned, by_variant, sentences, tuple(fused), centroid, named)
 
 _BY_WORDS = ("bm25", "bm25_head", "bm25_expanded", "bm25_topic")  # unknown where the lexical index has failed
 
@@ -361,7 +361,7 @@ _LEADERS: dict[str, dict[str, int]] = {  # candidates taken from each order
 _FROM_VARIANTS = (240, 160, 120, 80)  # candidates from all variants: by meaning, words, sentences and their words
 _LEAST_OF_VARIANT = 12  # least candidates from one variant, by each of these four
 
-def _led(asked: Asked, allowed: np.ndarray) -> dict[str, np.ndarray]:
+def _led(asked: IndexAnswers, allowed: np.ndarray) -> dict[str, np.ndarray]:
     "The candidates of each family."
     groups = {"text": asked.whole, "context": asked.context}
     led = {family: [leading(groups[family][name], k, allowed) for name, k in wanted.items() if name in groups[family]]
@@ -375,7 +375,7 @@ def _led(asked: Asked, allowed: np.ndarray) -> dict[str, np.ndarray]:
 _BALLOTS = (300, 50, 30)  # voters chosen by meaning, by words, by the first sentence
 _OF_VARIANT = 50  # voters chosen by each variant
 
-def _voters(asked: Asked, seen: View) -> tuple[np.ndarray, np.ndarray]:
+def _voters(asked: IndexAnswers, seen: FilteredCorpus) -> tuple[np.ndarray, np.ndarray]:
     "Rows of the voters, and how near they are: a column for each way to choose them."
     variants = [asked.by_variant[:, v, MEANING] for v in range(asked.by_variant.shape[1])]
     orders = [asked.whole["dense"], asked.whole["bm25"], asked.whole["bm25_head"], *variants]
@@ -390,7 +390,7 @@ def _voters(asked: Asked, seen: View) -> tuple[np.ndarray, np.ndarray]:
 # %% ../../nbs/45_signals.ipynb #s024b
 _LETTERS = 7  # characters a word of an abstract, with the space after it
 
-def _filled(corpus: Corpus, asked: Asked, rows: np.ndarray, seen: View) -> dict[str, np.ndarray]:
+def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, seen: FilteredCorpus) -> dict[str, np.ndarray]:
     "The values of some papers from the indexes and the corpus: the fields of `Evidence` with a row for each candidate."
     values = np.full((len(rows), len(SIGNALS)), np.nan, dtype=np.float32)
     for name, whole in (asked.whole | asked.context).items(): values[:, SIGNALS.index(name)] = whole[rows]
@@ -410,7 +410,7 @@ def _filled(corpus: Corpus, asked: Asked, rows: np.ndarray, seen: View) -> dict[
 _WITHIN = 3000  # most candidates from a search that is limited to given papers
 
 def text_evidence(corpus: Corpus,
-                  asked: Asked,
+                  asked: IndexAnswers,
                   filters: SearchFilter,
                   ) -> Evidence:  # families text, claim, context and prior
     "Make the table of the candidates that the text and citing sentences lead to."
@@ -466,7 +466,7 @@ def _start(seeds: np.ndarray, n: int) -> np.ndarray:
     start[seeds] = 1 / (_AFTER + np.arange(len(seeds), dtype=np.float32))
     return start / max(float(start.sum()), 1e-9)
 
-def _one_step(graph: Graph, seeds: np.ndarray, start: np.ndarray, seen: View) -> dict[str, np.ndarray]:
+def _one_step(graph: Graph, seeds: np.ndarray, start: np.ndarray, seen: FilteredCorpus) -> dict[str, np.ndarray]:
     "What seeds cite, who cites them, and what is cited together with them."
     citing = push(graph.citations, seeds, start[seeds])
     citing[seen.hidden] = 0
@@ -480,7 +480,7 @@ def _one_step(graph: Graph, seeds: np.ndarray, start: np.ndarray, seen: View) ->
 WALKED = 2000  # papers from which a step of a walk goes on
 _STEPS, _BACK = 3, .3  # steps of a walk, and the share that returns to the seeds at each
 
-def _walk(graph: Graph, start: np.ndarray, seen: View) -> np.ndarray:
+def _walk(graph: Graph, start: np.ndarray, seen: FilteredCorpus) -> np.ndarray:
     "The weights of papers after a walk, at each step of which a part of the weight returns to the seeds."
     walk, links = start, np.maximum(seen.in_degree + seen.out_degree, 1)
     for _ in range(_STEPS):
@@ -493,7 +493,7 @@ def _walk(graph: Graph, start: np.ndarray, seen: View) -> np.ndarray:
 
 def spread(corpus: Corpus,
            seeds: np.ndarray,  # rows, best first
-           seen: View,
+           seen: FilteredCorpus,
            ) -> dict[str, np.ndarray]:  # each of shape (papers,)
     "What seeds cite, who cites them, what is cited with them, and where a walk from them ends."
     start = _start(seeds, len(corpus))
@@ -503,7 +503,7 @@ def spread(corpus: Corpus,
 _AGREED = 300  # papers of each order that choose the second seeds
 _SECOND = 30  # second seeds
 
-def _second_seeds(asked: Asked, signals: Mapping[str, np.ndarray], allowed: np.ndarray) -> np.ndarray:
+def _second_seeds(asked: IndexAnswers, signals: Mapping[str, np.ndarray], allowed: np.ndarray) -> np.ndarray:
     "The papers on which text, votes and the first walk agree."
     names = ("vote_soft", "vote50", "cocite", "walk")
     orders = [asked.whole["dense"], asked.whole["bm25"], *(signals[name] for name in names)]
@@ -511,7 +511,7 @@ def _second_seeds(asked: Asked, signals: Mapping[str, np.ndarray], allowed: np.n
     return np.array([*agreed][:_SECOND], dtype=np.int64)
 
 # %% ../../nbs/45_signals.ipynb #s031c
-def _citers(corpus: Corpus, evidence: Evidence, seen: View) -> dict[str, np.ndarray]:
+def _citers(corpus: Corpus, evidence: Evidence, seen: FilteredCorpus) -> dict[str, np.ndarray]:
     "For each paper, the largest and the mean cosine of the voters that cite it."
     references, n = corpus.graph.references, len(corpus)
     dense = evidence.nearness[:, 0]
@@ -521,14 +521,14 @@ def _citers(corpus: Corpus, evidence: Evidence, seen: View) -> dict[str, np.ndar
         best[references.indices[references.indptr[row] : references.indptr[row + 1]]] = dense[i]
     return {"citer_best": best, "citer_mean": total / np.maximum(seen.in_degree, 1)}
 
-def _recent(corpus: Corpus, seen: View, year: int | None) -> np.ndarray:
+def _recent(corpus: Corpus, seen: FilteredCorpus, year: int | None) -> np.ndarray:
     "For each paper, the share of the voters of a year, and of one year before or after it, that cite the paper."
     years = corpus.columns.years
     voting = seen.voters & (years > 0) & (np.abs(years - year) <= 1) if year is not None else seen.voters
     rows = np.flatnonzero(voting)
     return push(corpus.graph.references, rows, np.ones(len(rows))) / max(len(rows), 1)
 
-def _counts(corpus: Corpus, seeds: Sequence[int], seen: View, year: int | None) -> dict[str, np.ndarray]:
+def _counts(corpus: Corpus, seeds: Sequence[int], seen: FilteredCorpus, year: int | None) -> dict[str, np.ndarray]:
     "Links with the seeds, in both directions, and the share of recent papers that cite a paper."
     graph, ones, rows = corpus.graph, np.ones(len(seeds), dtype=np.float32), np.array(seeds, dtype=np.int64)
     if year not in seen.recent: seen.recent[year] = _recent(corpus, seen, year)
@@ -537,11 +537,11 @@ def _counts(corpus: Corpus, seeds: Sequence[int], seen: View, year: int | None) 
 
 # %% ../../nbs/45_signals.ipynb #s031e
 def graph_signals(corpus: Corpus,
-                  asked: Asked,
+                  asked: IndexAnswers,
                   evidence: Evidence,  # of agent 2
                   retrieved: Sequence[int],  # rows that agent 2 hands over, best first
                   seeds: Sequence[int],  # the first of them, whose links are counted
-                  seen: View,
+                  seen: FilteredCorpus,
                   year: int | None,  # of the draft
                   ) -> tuple[dict[str, np.ndarray], np.ndarray]:  # signals, shape (papers,); and votes by variant
     "The signals of the citation graph."
@@ -561,7 +561,7 @@ _ORDERS = ("vote50", "vote50_norm", "vote_soft", "cocite", "walk", "vote_bm25", 
 _EACH = 2.5  # papers that each order may add, in units of `max_expansion`
 
 def graph_evidence(corpus: Corpus,
-                   asked: Asked,
+                   asked: IndexAnswers,
                    evidence: Evidence,  # of agent 2
                    retrieved: Sequence[int],  # rows that agent 2 hands over, best first
                    seeds: Sequence[int],  # the first of them, whose links are counted

@@ -24,7 +24,7 @@ from typing import Any
 from ..errors import CiterecError, InputError
 from ..files import sha256_of
 from .pdf import CHARACTERS, PAGES, read_document
-from .sections import PdfPaper, paper_of
+from .sections import PdfPaper, paper_of_pdf
 
 # %% ../../nbs/28a_apart.ipynb #c005
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ _Answer = dict[str, Any]  # "paper": a paper, or "refused": a problem and what t
 
 def _answer(path: Path, limits: PdfLimits) -> _Answer:
     "Read a PDF in this process."
-    try: return {"paper": asdict(paper_of(read_document(path, limits.pages, limits.characters), path.name))}
+    try: return {"paper": asdict(paper_of_pdf(read_document(path, limits.pages, limits.characters), path.name))}
     except InputError as e: return {"refused": [e.problem, e.fix]}
     except MemoryError: return {"refused": _too_much(path, limits)}
     except Exception as e: return {"refused": [f"{path} cannot be read ({type(e).__name__}).", _OTHER]}

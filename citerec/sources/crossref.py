@@ -20,13 +20,7 @@ from ..identity import normal_arxiv_id, same_paper, title_key
 from ..schema import Paper
 from ..settings import Settings, load_settings
 from citerec.sources.records import (
-    clean_year,
-    dig,
-    dig_list,
-    find_doi,
-    make_paper,
-    plain_text,
-    whole_number,
+    clean_year, dig, dig_list, find_doi, make_paper, plain_text, whole_number,
 )
 from .services import Incomplete, Service
 from .source import Source

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['OTHERS', 'EXTENDED', 'LITERAL', 'RIS_KINDS', 'RIS_FIELDS', 'CSL_KINDS', 'CSL_FIELDS', 'ARCHIVES', 'from_latex',
            'is_formula', 'to_latex', 'acts_in_tex', 'Name', 'name_parts', 'split_names', 'latex_name', 'Entry',
-           'unmarked', 'bib_entries', 'ris_entries', 'csl_list', 'csl_entries', 'yaml_entries', 'inherited']
+           'without_html', 'bib_entries', 'ris_entries', 'csl_list', 'csl_entries', 'yaml_entries', 'inherited']
 
 # %% ../../nbs/14_formats.ipynb #c003
 import json
@@ -383,8 +383,8 @@ def _printed(text: str, prints: Mapping[str, tuple[int, str]]) -> str:
 
 _MARKUP = re.compile(r"&(?:[A-Za-z]\w{1,8}|#\d{1,6}|#x[0-9A-Fa-f]{1,5});|</?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>")
 
-def unmarked(text: str,  # of a field, in any format
-             ) -> str:  # as it was where it has no markup
+def without_html(text: str,  # of a field, in any format
+                 ) -> str:  # as it was where it has no markup
     "A text without the tags and the entities of HTML."
     return plain_text(text) if _MARKUP.search(text) else text
 
@@ -405,7 +405,7 @@ def _bib_entry(name: str, line: int, entry: Any, strings: Mapping[str, str], not
     raw, wrong = _values(entry, strings, prints)
     if wrong: note = f"{note} and {wrong}" if "repaired" in note else f"{note}; repaired: {wrong}".removeprefix("; ")
     people = {role: names for role in _PEOPLE if (names := split_names(raw.get(role, "")))}
-    fields = {k: _literal(v) if k in LITERAL else unmarked(from_latex(v)) for k, v in raw.items() if k != "author"}
+    fields = {k: _literal(v) if k in LITERAL else without_html(from_latex(v)) for k, v in raw.items() if k != "author"}
     fields |= {role: " and ".join(map(str, names)) for role, names in people.items() if role != "author"}
     fields = {k: v for k, v in fields.items() if v}
     kind = entry.entry_type.lower()
@@ -566,7 +566,7 @@ def _ris_entry(name: str, begun: int, values: Mapping[str, Sequence[str]], note:
     "An entry of the values by tag."
     typed = " ".join(values.get("TY", ()))
     kind = RIS_KINDS.get(typed, "misc" if typed else "")
-    values = {tag: [unmarked(v) for v in held] for tag, held in values.items()}
+    values = {tag: [without_html(v) for v in held] for tag, held in values.items()}
     fields: dict[str, str] = {"ris-ty": typed} if typed and typed not in RIS_KINDS else {}
     others = [tag for tag in values if tag not in (*_RIS_PEOPLE, "TY", "KW", "SP", "EP")]
     for tag in sorted(others, key=lambda tag: list(RIS_FIELDS).index(tag) if tag in RIS_FIELDS else len(RIS_FIELDS)):
@@ -673,7 +673,7 @@ def _csl_entry(name: str, line: int, record: Mapping[str, Any]) -> Entry:
         elif own == "accessed" and (day := _iso(value)): fields["urldate"] = day
         else:
             if field_name in fields: field_name = f"csl-{own}"
-            fields[field_name] = unmarked(" ".join(value.split())) if isinstance(value, str) else json.dumps(value)
+            fields[field_name] = without_html(" ".join(value.split())) if isinstance(value, str) else json.dumps(value)
     fields = _with_eprint(fields)
     if kind in ("inproceedings", "incollection") and "journal" in fields: fields["booktitle"] = fields.pop("journal")
     fields |= {role: " and ".join(map(str, names)) for role, names in people.items() if role != "author" and names}

@@ -15,7 +15,7 @@ from ..settings import dot_env_note
 
 from .ask import AskView, SearchView
 from .corpora import CorpusView
-from .parts import View, error_html
+from .parts import AppView, error_html
 from .recommend import App
 from .write import WriteView
 
@@ -29,8 +29,8 @@ class Views(widgets.VBox):
         self.recommend, self.search = App(corpus), SearchView(corpus)
         self.ask, self.write = AskView(corpus, library), WriteView(corpus)
         self.corpus = CorpusView(corpus, self._use)
-        self.views: dict[str, View] = {"Recommendations": self.recommend, "Search papers": self.search,
-                                       "Ask papers": self.ask, "Draft": self.write, "Corpus": self.corpus}
+        self.views: dict[str, AppView] = {"Recommendations": self.recommend, "Search papers": self.search,
+                                          "Ask papers": self.ask, "Draft": self.write, "Corpus": self.corpus}
         self.chosen = widgets.ToggleButtons(options=list(self.views), style={"button_width": "auto"})
         self.chosen.observe(self._choose, "value")
         note = dot_env_note()  # of what the file .env of this folder may not do yet

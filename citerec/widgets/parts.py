@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['STOPPING', 'STOPPED', 'LIVE', 'draw', 'seconds_text', 'words_html', 'line_html', 'error_html', 'sentence_of',
-           'Copies', 'View', 'recommender_of', 'reopen', 'folder_of', 'soon', 'Button', 'button_of', 'on_enter',
-           'names_in']
+           'Copies', 'AppView', 'recommender_of', 'reopen', 'folder_of', 'soon', 'Button', 'button_of', 'on_enter',
+           'names_in_field']
 
 # %% ../../nbs/91_parts.ipynb #w003
 import asyncio
@@ -105,7 +105,7 @@ class Copies:
 _WIDTH = "52.75rem"  # as wide as a card, with the margins of the fields
 _AGAIN = "This is a copy of the last answer. Run the cell to ask again."
 
-class View(widgets.VBox):
+class AppView(widgets.VBox):
     "A part of the app; shows itself as the last value of a cell."
     def __init__(self,
                  fields: Sequence[widgets.Widget],
@@ -206,6 +206,6 @@ def on_enter(field: widgets.Text, do: Callable[[], Any]) -> None:
     field.on_msg(entered)
 
 # %% ../../nbs/91_parts.ipynb #w018yn
-def names_in(field: widgets.Text) -> list[str] | None:
+def names_in_field(field: widgets.Text) -> list[str] | None:
     "The names in a field, separated by commas; None if it is empty."
     return [name.strip() for name in field.value.split(",") if name.strip()] or None

@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..llm.quoting import one_line, shortened
 from .actions import Actions, Told, act_button
 from citerec.widgets.parts import (
-    View, button_of, draw, error_html, folder_of, on_enter, recommender_of, sentence_of, words_html,
+    AppView, button_of, draw, error_html, folder_of, on_enter, recommender_of, sentence_of, words_html,
 )
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Citing:
         self.actions.fill(_DONE, draw(told), focus=True)
 
 # %% ../../nbs/94_write.ipynb #w004w
-class WriteView(View):
+class WriteView(AppView):
     "A view of a draft with three reports, from which papers can be cited."
     def __init__(self,
                  corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings

@@ -28,11 +28,11 @@ from ..sources.flaws import Flaw, bib_flaws, bib_strings, flaws
 from ..sources.formats import OTHERS
 from ..sources.records import clean_year, find_doi
 from citerec.writing.comparing import (
-    PREPRINTS, added_first, changed_words, contradict, differences, exchanged, is_slip, left_out, listed, nearly_equal,
-    one_person, one_version, published_at,
+    PREPRINTS, added_first, changed_words, contradict, exchanged, few_names, is_slip, left_out, nearly_equal,
+    one_person, one_version, published_at, record_differences,
 )
 from .claims import ClaimFits
-from .library import Bibliography, LibraryEntry
+from .library import Bibliography, BibliographyEntry
 from .manuscript import Manuscript
 from .markdown import is_identifier, written_key
 from .prose import Note
@@ -84,7 +84,7 @@ LookUp = Callable[[Paper], Paper | None]  # the registered record of a paper; No
 class Case:
     "What is audited, and what it is compared with."
     manuscript: Manuscript | None  # None: the bibliography alone is looked at
-    library: Bibliography
+    bibliography: Bibliography
     corpus: Corpus | None = None
     look_up: LookUp | None = None
     fits: ClaimFits | None = None
@@ -98,13 +98,13 @@ class Case:
     @made_once
     def syntax(self) -> list[Remark]:
         "What a strict reader says of the bibliography."
-        return syntax_faults(self.library, self.manuscript)
+        return syntax_faults(self.bibliography, self.manuscript)
 
     @made_once
-    def _texts(self) -> dict[Path, str]: return {file.path: file.text for file in self.library.files}
+    def _texts(self) -> dict[Path, str]: return {file.path: file.text for file in self.bibliography.files}
 
     def at(self,
-           entry: LibraryEntry,
+           entry: BibliographyEntry,
            name: str = "",  # of a field; "": the line on which the entry begins
            ) -> tuple[Path, int, int, int, int]:
         "Where a field stands; the first line of the entry where it is not found."
@@ -118,33 +118,34 @@ class Case:
         return entry.path, *_line_column(text, place[0]), *_line_column(text, place[1])
 
 # %% ../../nbs/75_audit.ipynb #c010
-def _remark(case: Case, entry: LibraryEntry, code: str, severity: Severity, message: str, fix: str = "",
+def _remark(case: Case, entry: BibliographyEntry, code: str, severity: Severity, message: str, fix: str = "",
             name: str = "", change: tuple[str, str] | None = None) -> Remark:
     "A remark on an entry, or on one of its fields."
     return Remark(*case.at(entry, name), code, severity, one_line(message), one_line(fix), change)
 
-def _called(entry: LibraryEntry) -> str: return f"“{entry.key}”" if entry.key else f"the entry on line {entry.line}"
+def _called(entry: BibliographyEntry) -> str:
+    return f"“{entry.key}”" if entry.key else f"the entry on line {entry.line}"
 
 # %% ../../nbs/75_audit.ipynb #c012
 _NEAR = .75  # least likeness of a key that is offered
 _DATED = re.compile(r"[^\W\d]{2,}[\W_]?\d{4}")  # the author and the year that a key begins with
 
 def missing_keys(draft: Manuscript,
-                 library: Bibliography,  # of the draft
+                 bibliography: Bibliography,  # of the draft
                  ) -> Iterator[Remark]:  # one a key, where it is cited first
     "Keys that are cited and not in the bibliography."
-    keys = {k.casefold(): k for k in library.by_key}
+    keys = {k.casefold(): k for k in bibliography.by_key}
     is_markdown = draft.format == "markdown"
     told: set[str] = set()
     for citation in draft.citations:
         for key, span in zip(citation.keys, citation.key_spans, strict=True):
-            if key in told or key in library.by_key or key == "*": continue
+            if key in told or key in bibliography.by_key or key == "*": continue
             if is_markdown and (is_identifier(key) or any(f"[@{key}]:" in file.text for file in draft.files)): continue
             told.add(key)
             near = keys.get(key.casefold()) or next(
                 (keys[k] for k in get_close_matches(key.casefold(), keys, 1, _NEAR)), None)
             dated = None if near else _DATED.match(key)
-            like = [k for k in library.by_key if k.startswith(dated[0])] if dated else ()
+            like = [k for k in bibliography.by_key if k.startswith(dated[0])] if dated else ()
             severity: Severity = "warning" if near and near.casefold() == key.casefold() else "error"
             shown = written_key(near) if near and is_markdown else near
             fix = f"Write “{shown}”, or add the entry." if near else \
@@ -155,7 +156,7 @@ def missing_keys(draft: Manuscript,
 
 def _missing(case: Case) -> Iterator[Remark]:
     "The same for a case."
-    if case.manuscript: yield from missing_keys(case.manuscript, case.library)
+    if case.manuscript: yield from missing_keys(case.manuscript, case.bibliography)
 
 # %% ../../nbs/75_audit.ipynb #c013
 _PARENTS = ("crossref", "xref", "xdata", "entryset", "related", "ids")  # fields that name other entries
@@ -165,16 +166,16 @@ def _unused(case: Case) -> Iterator[Remark]:
     draft = case.manuscript
     if not draft or not (draft.cited_keys or draft.nocited) or "*" in {*draft.nocited, *draft.cited_keys}: return
     used = {key.casefold() for key in (*draft.cited_keys, *draft.nocited)}
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         if entry.key.casefold() in used or {i.casefold() for i in _split(entry, "ids")} & used:
             used |= {key.casefold() for name in _PARENTS for key in _split(entry, name)}
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         if not entry.key or used & {key.casefold() for key in (entry.key, *_split(entry, "ids"))}: continue
         if entry.entry.kind in ("xdata", "set", "string", "comment", "preamble"): continue
         yield _remark(case, entry, "unused", "note", f"{_called(entry)} is not cited.",
                       "Cite it, or remove the entry.")
 
-def _split(entry: LibraryEntry, name: str) -> list[str]:
+def _split(entry: BibliographyEntry, name: str) -> list[str]:
     return [key for key in re.split(r"[,\s]+", entry.entry.fields.get(name, "")) if key]
 
 # %% ../../nbs/75_audit.ipynb #g75b
@@ -187,15 +188,16 @@ def _flaw_remark(path: Path, first: int, lines: Sequence[str], flaw: Flaw) -> Re
     return Remark(path, at, begin, at, max(len(line), begin) + 1, "syntax", flaw.severity, one_line(flaw.words),
                   one_line(flaw.fix))
 
-def syntax_faults(library: Bibliography,
+def syntax_faults(bibliography: Bibliography,
                   draft: Manuscript | None = None,  # bibliographies that stand in it are looked at as well
                   ) -> list[Remark]:
     "What BibTeX or biber would reject in a bibliography, or read otherwise."
     inside = [part for part in (draft.embedded if draft else ()) if not part.is_yaml]
-    strings = frozenset[str]().union(*map(bib_strings, [*(f.text for f in library.files), *(p.text for p in inside)]))
-    found = [(file.path, 1, file.text, flaws(file.path, file.text, strings)) for file in library.files]
+    texts = [*(f.text for f in bibliography.files), *(p.text for p in inside)]
+    strings = frozenset[str]().union(*map(bib_strings, texts))
+    found = [(file.path, 1, file.text, flaws(file.path, file.text, strings)) for file in bibliography.files]
     found += [(part.path, part.line, part.text, bib_flaws(part.text, strings)) for part in inside]
-    other = dict.fromkeys(e.path for e in library.entries if _NOT_UTF_8 in e.note)
+    other = dict.fromkeys(e.path for e in bibliography.entries if _NOT_UTF_8 in e.note)
     told = [_flaw_remark(path, first, lines, flaw) for path, first, text, said in found if said
             for lines in [text.split("\n")] for flaw in said]
     return [*map(_other_encoding, other), *told]
@@ -209,7 +211,7 @@ def _syntax(case: Case) -> Iterator[Remark]: return iter(case.syntax)
 
 def _unreadable(case: Case) -> Iterator[Remark]:
     "Entries that cannot be read, where a strict reader does not say why."
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         if not entry.entry.fault: continue
         text = case._texts.get(entry.path, "")
         last = _line_column(text, _entry_range(text, entry.line)[1])[0] if text else entry.line
@@ -219,18 +221,18 @@ def _unreadable(case: Case) -> Iterator[Remark]:
                       "Look at its braces, quotation marks and commas.")
 
 def bibliography_faults(draft: Manuscript | None,
-                        library: Bibliography,  # of the draft
+                        bibliography: Bibliography,  # of the draft
                         ) -> list[Remark]:
     "What is wrong with the way a bibliography is written, whatever stands in its entries."
-    case = Case(draft, library)
+    case = Case(draft, bibliography)
     return [*_syntax(case), *_unreadable(case)]
 
 def _parents(case: Case) -> Iterator[Remark]:
     "Entries that inherit from one that is not there."
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         for name in ("crossref", "xdata", "entryset", "related"):
             for key in entry.entry.listed(name):
-                if case.library.find(key): continue
+                if case.bibliography.find(key): continue
                 yield _remark(case, entry, "missing", "warning",
                               f"{_called(entry)} names “{key}” ({name}), which is no entry.",
                               "Add that entry, or remove the field.", name)
@@ -243,12 +245,13 @@ _NO_YEAR = _NO_AUTHOR - {"proceedings", "collection"} | {"unpublished"}
 _PEOPLE = ("author", "editor", "organization", "institution", "shortauthor", "collaboration", "translator", "editora")
 _DATES = ("year", "date", "urldate", "eventdate", "origdate", "pubstate", "issued", "month")
 
-def _inherits(entry: LibraryEntry) -> bool: return any(_split(entry, name) for name in ("crossref", "xdata", "xref"))
+def _inherits(entry: BibliographyEntry) -> bool:
+    return any(_split(entry, name) for name in ("crossref", "xdata", "xref"))
 
 # %% ../../nbs/75_audit.ipynb #c015s
 def _incomplete(case: Case) -> Iterator[Remark]:
     "Entries that lack what every entry needs."
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         fields, kind = entry.entry.fields, entry.entry.kind
         if entry.entry.fault or kind in ("xdata", "set") or entry.path.suffix == ".tex": continue
         if _inherits(entry): fields = entry.entry.whole.fields
@@ -353,7 +356,7 @@ class _Near(Case):
     def _found(self) -> dict[int, list[Paper]]: return {}
 
     def near(self,
-             entry: LibraryEntry,
+             entry: BibliographyEntry,
              ) -> list[Paper]:  # those with nearly its title
         "Papers with nearly the title of an entry that was not found."
         if not self.corpus or entry.record or not entry.paper: return []
@@ -369,14 +372,14 @@ class _Near(Case):
         return self._found[id(entry)]
 
     def twins(self,
-              entry: LibraryEntry,
+              entry: BibliographyEntry,
               ) -> list[Paper]:
         "Those of them that have its authors: the entry is that paper with a slip."
         if not entry.paper or entry.entry.kind in _WHOLES: return []
         return [p for p in self.near(entry) if _slipped(entry.paper, p)]
 
     def known(self,
-              entry: LibraryEntry,
+              entry: BibliographyEntry,
               ) -> Paper | None:
         "The record of an entry, also where the entry has a slip that hides it."
         return entry.record or next(iter(self.twins(entry)), None)
@@ -386,7 +389,7 @@ _NAMED_ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|[\s:.]*(?:preprint|id|e-p
                           r"([\w.-]+\d)", re.IGNORECASE)
 _ID = re.compile(r"\s*(?:arxiv:)?\s*\d{4}\.\d{3,6}(?:v\d+)?\s*", re.IGNORECASE)
 
-def _arxiv_of(entry: LibraryEntry) -> tuple[str, str]:
+def _arxiv_of(entry: BibliographyEntry) -> tuple[str, str]:
     "The field in which an arXiv id stands, and its text."
     fields = entry.entry.fields
     kind = (fields.get("archiveprefix") or fields.get("eprinttype") or "arxiv").lower()
@@ -395,7 +398,7 @@ def _arxiv_of(entry: LibraryEntry) -> tuple[str, str]:
         if found := _NAMED_ARXIV.search(fields.get(name, "")): return name, found[1]
     return "", ""
 
-def _faults(case: Case, entry: LibraryEntry) -> list[tuple[str, str]]:
+def _faults(case: Case, entry: BibliographyEntry) -> list[tuple[str, str]]:
     "Malformed fields with what is wrong with them."
     fields, (name, arxiv) = entry.entry.fields, _arxiv_of(entry)
     year = "year" if fields.get("year") else "date"
@@ -410,7 +413,7 @@ _SEVERAL = 2  # signs that make an entry suspicious
 
 def _malformed(case: "_Near") -> Iterator[Remark]:
     "Fields that no reader can use, with the record's value where it is known."
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         if not (faults := _faults(case, entry)): continue
         unknown = case.corpus and entry.paper and not case.known(entry)
         if unknown and len(_signs(case, entry)) >= _SEVERAL: continue  # a sign of something worse
@@ -422,12 +425,12 @@ def _malformed(case: "_Near") -> Iterator[Remark]:
                           f"Write {known}." if known else "Look it up and correct it.", name, change)
 
 # %% ../../nbs/75_audit.ipynb #c024
-def _venue(entry: LibraryEntry) -> str:
+def _venue(entry: BibliographyEntry) -> str:
     "Where an entry says that it appeared; a publisher is no venue."
     fields = entry.entry.fields
     return next((fields[n] for n in ("booktitle", "journal", "journaltitle") if fields.get(n)), "")
 
-def _is_preprint(entry: LibraryEntry) -> bool:
+def _is_preprint(entry: BibliographyEntry) -> bool:
     "Whether an entry names a server for preprints, and no place of publication."
     fields, venue = entry.entry.fields, _venue(entry)
     if venue: return bool(PREPRINTS.search(venue))
@@ -437,7 +440,7 @@ def _is_preprint(entry: LibraryEntry) -> bool:
     return bool(_arxiv_of(entry)[0] or re.search(r"arxiv|biorxiv|medrxiv", told, re.IGNORECASE))
 
 # %% ../../nbs/75_audit.ipynb #c020b
-def _borrowed(entry: LibraryEntry) -> bool:
+def _borrowed(entry: BibliographyEntry) -> bool:
     "Whether an entry has the identifier of a record, another title, and authors whom the record does not have."
     if not entry.paper or not entry.record or entry.entry.kind in _WHOLES: return False
     ours, theirs = entry.paper.authors, entry.record.authors
@@ -445,7 +448,7 @@ def _borrowed(entry: LibraryEntry) -> bool:
     return bool(strangers) and not nearly_equal(entry.title, entry.record.title)
 
 # %% ../../nbs/75_audit.ipynb #c021
-def _same(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:
+def _same(case: "_Near", a: BibliographyEntry, b: BibliographyEntry) -> str:
     "By what two entries are one paper, or share an identifier wrongly; \"\" where neither is so."
     assert a.paper and b.paper
     if (known := case.known(a)) and known == case.known(b): return "paper"
@@ -455,10 +458,10 @@ def _same(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:
     return "paper" if one_paper(facts_of(a.paper), facts_of(b.paper)) else ""
 
 # %% ../../nbs/75_audit.ipynb #c021s
-def _pairs(case: "_Near") -> Iterator[tuple[LibraryEntry, LibraryEntry]]:
+def _pairs(case: "_Near") -> Iterator[tuple[BibliographyEntry, BibliographyEntry]]:
     "Entries that may be one paper: with the same title, identifier or record; each with an earlier one."
-    seen: dict[tuple[str, str], list[LibraryEntry]] = defaultdict(list)
-    for entry in case.library.entries:
+    seen: dict[tuple[str, str], list[BibliographyEntry]] = defaultdict(list)
+    for entry in case.bibliography.entries:
         if not (paper := entry.paper) or _borrowed(entry): continue
         doi, arxiv = identifiers(paper)
         known = case.known(entry)
@@ -470,16 +473,16 @@ def _pairs(case: "_Near") -> Iterator[tuple[LibraryEntry, LibraryEntry]]:
             if name: seen[kind, name].append(entry)
 
 # %% ../../nbs/75_audit.ipynb #c022
-def _related(a: LibraryEntry, b: LibraryEntry) -> bool:
+def _related(a: BibliographyEntry, b: BibliographyEntry) -> bool:
     "Whether an entry names another one as a part of it, its whole, its reprint or its translation."
-    def names(e: LibraryEntry) -> set[str]: return {key for name in _PARENTS[:-1] for key in _split(e, name)}
+    def names(e: BibliographyEntry) -> set[str]: return {key for name in _PARENTS[:-1] for key in _split(e, name)}
     return a.key in names(b) or b.key in names(a)
 
 def _duplicates(case: "_Near") -> Iterator[Remark]:
     "Keys that are used twice, and papers that are there twice."
-    by_key: dict[str, LibraryEntry] = {}
+    by_key: dict[str, BibliographyEntry] = {}
     repeated: set[int] = set()
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         first = by_key.setdefault(entry.key.casefold(), entry)
         if first is entry or not entry.key: continue
         repeated.add(id(entry))
@@ -502,11 +505,11 @@ def _duplicates(case: "_Near") -> Iterator[Remark]:
 # %% ../../nbs/75_audit.ipynb #c022s
 _WORTH = "is cited", "is no preprint", "agrees better with the corpus", "says more"  # why an entry is kept
 
-def _better(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:  # "" where nothing tells
+def _better(case: "_Near", a: BibliographyEntry, b: BibliographyEntry) -> str:  # "" where nothing tells
     "Which of two entries to keep, and why."
-    def worth(e: LibraryEntry) -> tuple[float, ...]:
+    def worth(e: BibliographyEntry) -> tuple[float, ...]:
         record = case.known(e)
-        wrong = len(differences(e.paper, record)) if e.paper and record else 0
+        wrong = len(record_differences(e.paper, record)) if e.paper and record else 0
         is_cited = case.manuscript is not None and e.key in case.manuscript.cited_keys
         return is_cited, not _is_preprint(e), -wrong, len(e.entry.fields)
     better, other = sorted((a, b), key=worth, reverse=True)
@@ -516,7 +519,7 @@ def _better(case: "_Near", a: LibraryEntry, b: LibraryEntry) -> str:  # "" where
 # %% ../../nbs/75_audit.ipynb #c024s
 def _published(case: Case) -> Iterator[Remark]:
     "Preprints whose record names the place of publication."
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         record = entry.record
         if not record or not _is_preprint(entry): continue
         doi = record.doi if record.doi and not is_preprint(record.doi) and "arxiv" not in record.doi.lower() else None
@@ -532,7 +535,7 @@ def _published(case: Case) -> Iterator[Remark]:
 # %% ../../nbs/75_audit.ipynb #c025s
 def _retractions(case: "_Near") -> Iterator[Remark]:
     "Entries of retracted papers."
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         note = entry.entry.fields.get("note", "")
         known = [p for p in (entry.paper, entry.record, *case.near(entry)) if p]
         if any(map(retracted, known)) or re.match(r"\W*retracted\b", note, re.IGNORECASE):
@@ -562,11 +565,11 @@ def _cited_before(case: Case, ours: Paper, record: Paper) -> bool:
 # %% ../../nbs/75_audit.ipynb #c026s
 def _differing(case: "_Near") -> Iterator[Remark]:
     "Fields that differ from the record."
-    for entry in case.library.entries:
+    for entry in case.bibliography.entries:
         if not entry.paper or _borrowed(entry) or not (record := case.known(entry)): continue
         own = entry.paper.model_copy(update={"venue": _venue(entry) or None})
         bad = {name for name, _ in _faults(case, entry)}
-        for d in differences(own, record):
+        for d in record_differences(own, record):
             if d.field == "year" and (bad & {"year", "date"} or entry.entry.kind in _WHOLES): continue
             if d.field == "title" and _record_slips(case, own, record): continue
             if d.field == "year" and _cited_before(case, own, record): continue
@@ -576,7 +579,7 @@ def _differing(case: "_Near") -> Iterator[Remark]:
             yield _remark(case, entry, "field", "warning", f"{_called(entry)} differs from the corpus: {d.words}.",
                           f"Check it; the record has: {d.theirs}.", name, change)
         if lacks := _unlisted(entry, own, record):
-            words = f"{_called(entry)} leaves out {listed(lacks)}, whom the record has, and does not say so."
+            words = f"{_called(entry)} leaves out {few_names(lacks)}, whom the record has, and does not say so."
             yield _remark(case, entry, "field", "note", words, "Add the names, or “and others”.", "author",
                           (" and ".join(own.authors), " and ".join(record.authors)))
         for kind, ours, theirs in zip(("DOI", "arXiv id"), identifiers(entry.paper), identifiers(record), strict=True):
@@ -587,7 +590,7 @@ def _differing(case: "_Near") -> Iterator[Remark]:
                           (entry.entry.fields.get(name, ours), theirs))
 
 # %% ../../nbs/75_audit.ipynb #c026s_b
-def _unlisted(entry: LibraryEntry, own: Paper, record: Paper) -> list[str]:
+def _unlisted(entry: BibliographyEntry, own: Paper, record: Paper) -> list[str]:
     "The authors whom an entry leaves out without saying so; versions of a paper may have other authors."
     if OTHERS in entry.entry.people.get("author", ()) or not one_version(own, record): return []
     return left_out(own.authors, record.authors)
@@ -604,9 +607,9 @@ def _other_owner(case: Case, name: str, paper: Paper) -> Paper | None:
 
 # %% ../../nbs/75_audit.ipynb #c030
 _REGISTERED = frozenset("article inproceedings conference incollection inbook preprint".split())
-KNOWN_SHARE = .75  # share of a library that the corpus has, from which on the rest stands out
+KNOWN_SHARE = .75  # share of a bibliography that the corpus has, from which on the rest stands out
 
-def _may_be_registered(entry: LibraryEntry) -> bool:
+def _may_be_registered(entry: BibliographyEntry) -> bool:
     "Whether an entry is of a kind that registers know."
     return entry.entry.kind in ("", *_REGISTERED) or bool(entry.paper and any(identifiers(entry.paper)))
 
@@ -620,7 +623,7 @@ def _backwards(text: str) -> bool:
 # %% ../../nbs/75_audit.ipynb #c030s
 _SLOW = 3  # years by which an arXiv id may be younger than the year
 
-def _signs(case: "_Near", entry: LibraryEntry) -> list[str]:
+def _signs(case: "_Near", entry: BibliographyEntry) -> list[str]:
     "What is strange about an entry that was not found, in clauses."
     assert entry.paper
     signs = [words for _, words in _faults(case, entry)]
@@ -643,7 +646,7 @@ def _all_but_equal(a: str, b: str) -> bool:
     return SequenceMatcher(None, ours, theirs, autojunk=False).ratio() >= _EQUAL
 
 # %% ../../nbs/75_audit.ipynb #c031
-def _chimera(case: "_Near", entry: LibraryEntry) -> Paper | None:
+def _chimera(case: "_Near", entry: BibliographyEntry) -> Paper | None:
     "A paper of the corpus that has an entry's title and none of its authors."
     if not entry.paper or not entry.paper.authors or entry.entry.kind in _WHOLES: return None
     if len(title_key(entry.title).split()) < _TELLING: return None
@@ -655,7 +658,7 @@ def _chimera(case: "_Near", entry: LibraryEntry) -> Paper | None:
 # %% ../../nbs/75_audit.ipynb #c032
 _PATIENCE = 3  # failures after which a look-up is not asked any more
 
-def _asked(case: Case, entry: LibraryEntry) -> bool | None:
+def _asked(case: Case, entry: BibliographyEntry) -> bool | None:
     "Whether a look-up knows an entry; None where it was not asked, or failed."
     if not case.look_up or not entry.paper or not _may_be_registered(entry): return None
     try:
@@ -667,7 +670,7 @@ def _asked(case: Case, entry: LibraryEntry) -> bool | None:
 def _unanswered(case: Case) -> Iterator[Remark]:
     "That a look-up failed: one remark for all entries."
     if not case.unanswered: return
-    path = next((f.path for f in case.library.files), Path("text"))
+    path = next((f.path for f in case.bibliography.files), Path("text"))
     entries = counted(len(case.unanswered), "entry", "entries")
     words = f"Crossref could not be asked about {entries}: {case.unanswered[0]}"
     yield Remark(path, 1, 1, 1, 2, "unconfirmed", "note", words, "Audit again later.")
@@ -677,7 +680,7 @@ _LOOK = "Look for the paper before you cite it."
 
 def _strange(case: "_Near") -> Iterator[Remark]:
     "Entries that are not known, with what is strange about them."
-    entries = [e for e in case.library.entries if e.paper]
+    entries = [e for e in case.bibliography.entries if e.paper]
     known = [e for e in entries if case.known(e)]
     stands_out = len(known) >= KNOWN_SHARE * len(entries) and len(known) > 1
     for entry in entries:
@@ -694,7 +697,7 @@ def _strange(case: "_Near") -> Iterator[Remark]:
         else: yield from _unknown(case, entry, stands_out)
 
 # %% ../../nbs/75_audit.ipynb #c033
-def _unknown(case: "_Near", entry: LibraryEntry, stands_out: bool) -> Iterator[Remark]:
+def _unknown(case: "_Near", entry: BibliographyEntry, stands_out: bool) -> Iterator[Remark]:
     "A remark on an entry that the corpus does not have, where there is reason for one."
     signs, registered = _signs(case, entry), _asked(case, entry)
     if registered: return
@@ -719,7 +722,7 @@ def _misfits(case: Case) -> Iterator[Remark]:
     if not draft or not case.fits: return
     for citation in draft.citations:
         if citation.sentence is None: continue
-        found = {key: entry for key in citation.keys if (entry := case.library.find(key)) and entry.corpus_id}
+        found = {key: entry for key in citation.keys if (entry := case.bibliography.find(key)) and entry.corpus_id}
         if not found: continue
         fitting = case.fits(citation, [e.corpus_id or "" for e in found.values()])
         for (key, entry), fit in zip(found.items(), fitting, strict=True):
@@ -746,34 +749,34 @@ def _unread(draft: Manuscript, note: Note) -> Remark:
     if note.kind == "chapter": return Remark(main, 1, 1, 1, 1, "part", "note", words)
     return Remark(*(draft.place(note.span) if note.span else (main, 1, 1, 1, 1)), "unread", "warning", words)
 
-def _is_given(draft: Manuscript, library: Bibliography | None) -> bool:
-    "Whether a library is another one than the draft names, so that it answers what could not be read of those."
+def _is_given(draft: Manuscript, bibliography: Bibliography | None) -> bool:
+    "Whether a bibliography is another one than the draft names, so that it answers what could not be read of those."
     own = {path.resolve() for path in draft.bibliographies}
-    return library is not None and any(file.path.resolve() not in own for file in library.files)
+    return bibliography is not None and any(file.path.resolve() not in own for file in bibliography.files)
 
 def unread_parts(draft: Manuscript,
-                 library: Bibliography | None = None,  # of the draft; one that is not its own replaces what it names
+                 bibliography: Bibliography | None = None,  # of the draft; another one replaces what it names
                  ) -> list[Remark]:
     "What of a draft was not read: bibliographies, other files, and what cannot be understood."
-    given = _is_given(draft, library)
+    given = _is_given(draft, bibliography)
     return [_unread(draft, note) for note in draft.notes if not (given and note.kind.endswith("bibliography"))]
 
 def judged_by(draft: Manuscript | None,  # None: a bibliography alone
-              library: Bibliography,
+              bibliography: Bibliography,
               ) -> Bibliography:
-    "A library without the files that merely lie near a draft: whether it means them, nobody knows."
-    return library.without(draft.bibliographies) if draft and draft.guessed else library
+    "A bibliography without the files that merely lie near a draft: whether it means them, nobody knows."
+    return bibliography.without(draft.bibliographies) if draft and draft.guessed else bibliography
 
 # %% ../../nbs/75_audit.ipynb #a75r
 _FORMATS = {"latex": "LaTeX", "markdown": "Markdown", "text": "plain text"}
 _TOLD = 3  # parts that were not read and are named in the last line
 
 def not_read(draft: Manuscript | None,  # None: a bibliography alone
-             library: Bibliography,
+             bibliography: Bibliography,
              ) -> list[str]:  # in sentences
     "What of a draft and its bibliography was not read."
-    parts = unread_parts(draft, library) if draft else []
-    faulty = sum(bool(e.entry.fault) for e in library.entries)
+    parts = unread_parts(draft, bibliography) if draft else []
+    faulty = sum(bool(e.entry.fault) for e in bibliography.entries)
     return [*(r.message for r in parts if r.code in ("missing", "unread")),
             *[f"{counted(faulty, 'entry', 'entries')} cannot be parsed."] * bool(faulty)]
 
@@ -783,51 +786,52 @@ def _of_draft(draft: Manuscript) -> str:
     if draft.format == "text": return f"{files}, without citations"
     return f"{files} with {counted(len(draft.citations), 'citation')} of {counted(len(draft.cited_keys), 'work')}"
 
-def _of_library(library: Bibliography) -> str:
+def _of_bibliography(bibliography: Bibliography) -> str:
     "The entries of a bibliography and where they stand, in words."
-    names = dict.fromkeys(path.name for path in (*(f.path for f in library.files), *(e.path for e in library.entries)))
+    paths = [*(f.path for f in bibliography.files), *(e.path for e in bibliography.entries)]
+    names = dict.fromkeys(path.name for path in paths)
     if not names: return "no bibliography"
-    mended = sum("repaired" in e.entry.note for e in library.entries)
+    mended = sum("repaired" in e.entry.note for e in bibliography.entries)
     more = f", {mended} of them repaired" if mended else ""
-    return f"{counted(len(library), 'entry', 'entries')} of {', '.join(names)}{more}"
+    return f"{counted(len(bibliography), 'entry', 'entries')} of {', '.join(names)}{more}"
 
 def what_was_read(draft: Manuscript | None,  # None: a bibliography alone
-                  library: Bibliography,
+                  bibliography: Bibliography,
                   ) -> str:  # a sentence or two
     "What a report is about: files, citations and entries, and what of them was not read."
-    odd = [words.rstrip(".") for words in not_read(draft, library)]
+    odd = [words.rstrip(".") for words in not_read(draft, bibliography)]
     if len(odd) > _TOLD + 1: odd = [*odd[:_TOLD], f"{len(odd) - _TOLD} more (--only unread)"]
-    keys = [k for k in draft.cited_keys if is_identifier(k) and not library.find(k)] if draft else []
+    keys = [k for k in draft.cited_keys if is_identifier(k) and not bibliography.find(k)] if draft else []
     if keys and draft and draft.format == "markdown": odd.append(
         f"{counted(len(keys), 'key')} that {'is an identifier' if len(keys) == 1 else 'are identifiers'}")
-    read = [*([_of_draft(draft)] if draft else []), _of_library(library)]
+    read = [*([_of_draft(draft)] if draft else []), _of_bibliography(bibliography)]
     return one_line(f"Read: {'; '.join(read)}." + (f" Not read or not judged: {'; '.join(odd)}." if odd else ""))
 
 # %% ../../nbs/75_audit.ipynb #c037_c
 def _said_once(case: Case) -> Iterator[Remark]:
     "What the audit could not look at."
     draft = case.manuscript.path if case.manuscript else None
-    path = next((f.path for f in case.library.files), draft or Path("text"))
-    if case.manuscript: yield from unread_parts(case.manuscript, case.library)
+    path = next((f.path for f in case.bibliography.files), draft or Path("text"))
+    if case.manuscript: yield from unread_parts(case.manuscript, case.bibliography)
     if not case.corpus:
         yield Remark(path, 1, 1, 1, 2, "unconfirmed", "note", "No entry was compared with a record.",
                      "Name a corpus, and differences and preprints are found, too.")
 
 # %% ../../nbs/75_audit.ipynb #c037_d
 def audit(manuscript: Manuscript | None,  # a draft; None: the bibliography alone
-          library: Bibliography,  # read with the corpus
-          corpus: Corpus | None = None,  # None: that of the library
+          bibliography: Bibliography,  # read with the corpus
+          corpus: Corpus | None = None,  # None: that of the bibliography
           look_up: LookUp | None = None,  # asks a register for a paper, as `CrossrefSource().repair`; None: offline
           fits: ClaimFits | None = None,  # as `Claims`; None: claims are not judged
           today: date | None = None,  # what counts as the future; None: from the clock
           ) -> Report:
     "What is wrong with a bibliography, and with the way a draft uses it."
-    library = judged_by(manuscript, library)
-    case = _Near(manuscript, library, corpus or library.corpus, look_up, fits, today or date.today())
+    bibliography = judged_by(manuscript, bibliography)
+    case = _Near(manuscript, bibliography, corpus or bibliography.corpus, look_up, fits, today or date.today())
     once = list(_said_once(case))
     unsaid = {"missing": _missing, "unread": _unused, "part": _unused}  # where such a remark was made
     without = {unsaid.get(remark.code) for remark in once}
     checks = [check for check in CHECKS if check not in without]
     found = [remark for check in checks for remark in check(case)]
-    return Report(tuple(dict.fromkeys([*once, *found])), "Audit", tuple(not_read(manuscript, library)),
-                  (what_was_read(manuscript, library),))
+    return Report(tuple(dict.fromkeys([*once, *found])), "Audit", tuple(not_read(manuscript, bibliography)),
+                  (what_was_read(manuscript, bibliography),))

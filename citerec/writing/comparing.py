@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CONFERENCES', 'JOURNALS', 'PREPRINTS', 'changed_words', 'nearly_equal', 'is_slip', 'one_person', 'exchanged',
            'added_first', 'other_surname', 'misspelt', 'left_out', 'venues_of', 'contradict', 'published_at',
-           'same_venue', 'year_differs', 'Difference', 'listed', 'one_version', 'differences']
+           'same_venue', 'year_differs', 'Difference', 'few_names', 'one_version', 'record_differences']
 
 # %% ../../nbs/74_comparing.ipynb #c003
 import re
@@ -363,9 +363,9 @@ class Difference:
     theirs: str  # what the record has
     words: str  # what differs, a clause
 
-def listed(names: Sequence[str],
-           most: int = 3,  # names that are shown
-           ) -> str:
+def few_names(names: Sequence[str],
+              most: int = 3,  # names that are shown
+              ) -> str:
     "Names in a sentence."
     return ", ".join(names[:most]) + (" and others" if len(names) > most else "")
 
@@ -384,16 +384,16 @@ def _authors_differ(ours: Paper, theirs: Paper) -> str:  # "" where they do not
     mine, _ = exchanged(ours.authors, theirs.authors)
     if mine and ours.authors[0] not in mine and _other_version(ours, theirs, mine): mine = []
     if strangers := mine or added_first(ours.authors, theirs.authors):
-        return f"the authors are {listed(theirs.authors)}; not among them: {listed(strangers)}"
+        return f"the authors are {few_names(theirs.authors)}; not among them: {few_names(strangers)}"
     if wrong := misspelt(ours.authors, theirs.authors):
-        return f"the record has {listed([b for _, b in wrong])} for {listed([a for a, _ in wrong])}"
+        return f"the record has {few_names([b for _, b in wrong])} for {few_names([a for a, _ in wrong])}"
     here, there = other_surname(ours.authors, theirs.authors)
-    return f"the record has {listed(there)} for {listed(here)}; a name may have changed" if here else ""
+    return f"the record has {few_names(there)} for {few_names(here)}; a name may have changed" if here else ""
 
 # %% ../../nbs/74_comparing.ipynb #c028t
-def differences(ours: Paper,
-                theirs: Paper,  # the record of the same paper
-                ) -> list[Difference]:
+def record_differences(ours: Paper,
+                       theirs: Paper,  # the record of the same paper
+                       ) -> list[Difference]:
     "The differences between an entry and the record that are more than spelling."
     found: list[Difference] = []
     changed = changed_words(ours.title, theirs.title)

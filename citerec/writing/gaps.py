@@ -29,7 +29,7 @@ from ..identity import Sha256
 from ..ranking.trees import Trees
 from ..schema import Record
 from ..text import language_of
-from .reading import READER, Place, Reader, places, reader_of, shipped_embedder
+from .reading import READER, Place, SentenceReader, places, reader_of, shipped_embedder
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -408,7 +408,7 @@ class GapModel:
                  folder: Path,  # holds gaps.json, gaps.npz and reader.safetensors
                  ):
         self.file, self.numbers, reader = _read_weights(folder)
-        self.reader: Reader = reader_of(reader)
+        self.reader: SentenceReader = reader_of(reader)
 
     @cached_property
     def column_of(self) -> dict[str, int]:
