@@ -7,7 +7,6 @@ __all__ = ['NOTEBOOK', 'COMMANDS', 'make_parser', 'main']
 
 # %% ../nbs/99_cli.ipynb #c003
 import argparse
-import importlib.util
 import json
 import logging
 import os
@@ -25,8 +24,8 @@ from urllib.parse import unquote
 from . import __version__, asking_commands, embedding_commands, optimising_commands, server
 from .data.catalogue import CHOICES, SOURCES
 from citerec.terminal import (
-    Parser, Run, add_commands, check_form, cost_words, is_watched, limits_typed, loaded, model_chosen, print_found,
-    print_json, print_remark, show_progress, typed_text,
+    Parser, Run, add_commands, check_form, check_installed, cost_words, is_watched, limits_typed, loaded, model_chosen,
+    print_found, print_json, print_remark, show_progress, typed_text,
 )
 
 if TYPE_CHECKING:
@@ -400,12 +399,9 @@ def _open_draft(args: argparse.Namespace, file: str, also: Sequence[str] = ()) -
 def _report(form: str, report: Any) -> int:
     "Print a report, and say by the exit code whether something is missing."
     from citerec.llm.quoting import visible
-    if form == "json": print_json(report.to_dict())
-    elif form == "lsp": print_json(report.to_lsp())
-    elif form == "text": print(report)
-    else:
-        text = {"github": report.to_github, "markdown": report.to_markdown, "html": report.to_html}[form]()
-        if text: print(visible(text.rstrip("\n")))
+    if form == "text": print(report)
+    elif form in ("json", "lsp"): print_json(report.to_dict() if form == "json" else report.to_lsp())
+    elif text := getattr(report, f"to_{form}")(): print(visible(text.rstrip("\n")))
     return report.exit_code
 
 # %% ../nbs/99_cli.ipynb #d05d
@@ -572,12 +568,6 @@ def _notebook(code: str = _CODE) -> str:
     return json.dumps(notebook, indent=1, sort_keys=True) + "\n"
 
 # %% ../nbs/99_cli.ipynb #y15
-def _required(module: str, name: str, extra: str) -> None:
-    "Raise `InputError` where a package is missing that an extra of citerec brings."
-    if importlib.util.find_spec(module): return
-    from citerec.errors import InputError
-    raise InputError(f"{name} is not installed.", f'Install it with: pip install "citerec[{extra}]".')
-
 def _is_ours(content: bytes) -> bool:
     "Whether a notebook holds no other code than citerec writes."
     try: code = ["".join(cell["source"]) for cell in json.loads(content)["cells"] if cell["cell_type"] != "markdown"]
@@ -607,8 +597,8 @@ def _app(args: argparse.Namespace) -> int:
     """
     from citerec.files import shipped, write_atomically
     from citerec.trust import own_folder
-    if args.page: _required("voila", "Voilà", "app")
-    else: _required("jupyterlab", "JupyterLab", "app")
+    server, name = ("voila", "Voilà") if args.page else ("jupyterlab", "JupyterLab")
+    check_installed(server, "app", name)
     os.environ["CITEREC_FOLDER"] = os.getcwd()
     start = own_folder("app")  # nobody else writes into it
     if args.notebook: path = Path(args.notebook).absolute()
@@ -616,7 +606,7 @@ def _app(args: argparse.Namespace) -> int:
         path = start.absolute() / NOTEBOOK
         write_atomically(path, lambda file: file.write(_notebook(_THERE + _CODE).encode()))
     else: path = _notebook_here()
-    command = [sys.executable, "-P", "-m", "voila" if args.page else "jupyterlab", str(path)]
+    command = [sys.executable, "-P", "-m", server, str(path)]
     if args.page:
         others = filter(os.path.isabs, os.environ.get("JUPYTER_PATH", "").split(os.pathsep))
         os.environ["JUPYTER_PATH"] = os.pathsep.join([str(shipped("page").absolute()), *others])

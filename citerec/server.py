@@ -7,7 +7,6 @@ __all__ = ['COMMANDS', 'listening', 'token_for', 'server_of']
 
 # %% ../nbs/97_serve.ipynb #w003
 import argparse
-import importlib.util
 import logging
 import os
 import secrets
@@ -20,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from .terminal import loaded
+from .terminal import check_installed, loaded
 
 if TYPE_CHECKING:
     from citerec.asking.library import Library
@@ -190,12 +189,6 @@ def _answer_together(args: argparse.Namespace, token: str | None, taken: socket.
 # %% ../nbs/97_serve.ipynb #w031
 _ANSWERING = "[CORPUS]; --library FILE  settings:Settings\n"  # what is asked
 
-def _needs(package: str) -> None:
-    "Raise `InputError` where a package of the extra is missing."
-    if importlib.util.find_spec(package) is None:
-        from citerec.errors import InputError
-        raise InputError(f"The package {package} is not installed.", 'Install it with: pip install "citerec[server]".')
-
 def _serve(args: argparse.Namespace) -> int:
     """Answer over HTTP, on this machine, until somebody ends it.
 
@@ -206,7 +199,7 @@ def _serve(args: argparse.Namespace) -> int:
                            new one, which is printed
     --workers N=1          processes that answer, each with one question at a time on a core
     """
-    for package in ("fastapi", "uvicorn", "python_multipart"): _needs(package)
+    for package in ("fastapi", "uvicorn", "python_multipart"): check_installed(package, "server")
     from citerec.errors import InputError
     from citerec.service import check_token
     from citerec.settings import load_settings
@@ -223,7 +216,7 @@ def _mcp(args: argparse.Namespace) -> int:
 
     {_ANSWERING}{preset}{model}
     """
-    for package in ("mcp", "fastapi"): _needs(package)
+    for package in ("mcp", "fastapi"): check_installed(package, "server")
     from citerec.assistants import make_mcp
     recommender, library = _opened(args)
     with _faults_logged(), library: make_mcp(recommender, library).run("stdio")  # nothing else is written to the pipe

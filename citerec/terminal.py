@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['GROUPS', 'Run', 'MOST', 'Parser', 'described', 'help_words', 'add_option', 'add_options', 'add_commands',
            'model_chosen', 'loaded', 'limits_typed', 'read_file', 'typed_text', 'is_watched', 'show_progress',
-           'print_json', 'print_remark', 'is_coloured', 'print_text', 'check_form', 'print_table', 'print_found',
-           'cost_words']
+           'print_json', 'print_remark', 'check_installed', 'is_coloured', 'print_text', 'check_form', 'print_table',
+           'print_found', 'cost_words']
 
 # %% ../nbs/96_terminal.ipynb #t003
 import argparse
+import importlib.util
 import inspect
 import json
 import os
@@ -225,6 +226,16 @@ def print_remark(sentence: str,  # what is to be known beside the result
     "Say something beside the result."
     from citerec.llm.quoting import one_line
     print(f"Note: {one_line(sentence)}", file=sys.stderr)
+
+def check_installed(package: str,  # as it is imported
+                    extra: str,  # of citerec that brings it
+                    name: str = "",  # by which people know it
+                    ) -> None:
+    "Raise `InputError` where a package is missing."
+    if importlib.util.find_spec(package): return
+    from citerec.errors import InputError
+    problem = f"{name or f'The package {package}'} is not installed."
+    raise InputError(problem, f'Install it with: pip install "citerec[{extra}]".')
 
 # %% ../nbs/96_terminal.ipynb #t009c
 _COLOURS = (  # pattern -> style of each of its groups
