@@ -353,7 +353,8 @@ def _runs(args: argparse.Namespace) -> int:
     if not args.resume: return _list_runs(file, args.format == "json")
     check_form(args.format)
     from citerec.recommender import Recommendations
-    args.corpus = args.corpus or next((run.corpus for run in runs(file) if run.run_id.startswith(args.resume)), None)
+    places = (run.corpus for run in runs(file) if run.run_id.startswith(args.resume))
+    args.corpus = args.corpus or next(places, None) or None
     return _show(args, Recommendations(resume(loaded(args).pipeline, file, args.resume, args.after)))
 
 # %% ../nbs/99_cli.ipynb #c009d

@@ -68,6 +68,7 @@ def help_words(words: str,  # about a parameter
     return f"{words}{f' (default: {shown})' if shown else ''}".replace("%", "%%")
 
 # %% ../nbs/96_terminal.ipynb #t005
+# where it is kept, what is kept if it is typed, flags, [, value, default, is it repeated, is it required
 _TYPED = re.compile(r"(?:(\w+)(?:=(\w+))?: )?((?:--?[\w-]+(?:, )?)*) ?(\[)?(\S*?)(?:=(\S+?))?( \.\.\.)?(?(4)\])(!)?")
 _ADDRESS = re.compile(r"[\w.]+:[\w.]+")
 _NUMBERS: dict[str, type] = {"N": int, "YEAR": int, "P": float, "SHARE": float, "DOLLARS": float}  # all else is text
@@ -82,9 +83,9 @@ def add_option(parser: argparse.ArgumentParser,
     place, const, flags, bracket, value, default, several, required = found.groups()
     place = place or flags.rpartition("--")[2].replace("-", "_") or value.lower()
     words, known = described(f"{meaning}.{place}") if _ADDRESS.fullmatch(meaning) else (meaning, None)
-    default, unsaid = default or known, False if flags and not value and not const else None
+    default = default or known or (None if value or const else False)
     options: dict[str, Any] = {"help": help_words(words, default, place, bool(several and flags)),
-                               "default": None if meaning == "settings:Settings" else default or unsaid}
+                               "default": None if meaning == "settings:Settings" else default}
     if const: options |= {"action": "store_const", "const": const}
     elif not value: options["action"] = "store_true"
     elif value.islower(): options["choices"] = value.split("|")
