@@ -29,8 +29,9 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .asking.library import Library
 from .errors import CiterecError, InputError, fault_words
-from .recommender import Limits
+from .recommender import Limits, Recommender
 from .settings import comments_beside, is_local
 
 # %% ../nbs/95_requests.ipynb #v011
@@ -38,45 +39,43 @@ class _Form(BaseModel):
     "A question as it comes in."
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    def __init_subclass__(cls, **_: Any) -> None: super().__init_subclass__()
+
     @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        for name, words in comments_beside(cls).items(): cls.model_fields[name].description = words
+    def __pydantic_init_subclass__(cls, of: Any = None, **_: Any) -> None:  # of: what has parameters of these names
+        said, own = comments_beside(of), comments_beside(cls)
+        for name, field in cls.model_fields.items():
+            words = own.get(name) or said.get("k" if name == "top_k" else name, "")
+            field.description = words.replace("None:", "left out:").replace("False:", "false:")
         cls.model_rebuild(force=True)
 
-def _form_of(limits: type,  # a `TypedDict`
-             ) -> type[_Form]:
-    "A form whose fields are the limits that a search takes."
-    words = comments_beside(limits)
-    fields: dict[str, Any] = {name: (kind, Field(None, description=words.get(name)))
-                              for name, kind in get_type_hints(limits).items()}
-    return create_model(limits.__name__, __base__=_Form, __doc__=limits.__doc__, **fields)
-
-Filters = _form_of(Limits)
+_limits: dict[str, Any] = {name: (kind, None) for name, kind in get_type_hints(Limits).items()}
+Filters = create_model("Limits", __base__=_Form, __doc__=Limits.__doc__, __cls_kwargs__={"of": Limits}, **_limits)
 
 # %% ../nbs/95_requests.ipynb #v012
-class RecommendForm(_Form):
+class RecommendForm(_Form, of=Recommender.recommend):
     "A text that needs citations."
-    text: Annotated[str, Field(min_length=1)]  # a claim, a paragraph or a section; [CITATION] may mark the place
-    top_k: Annotated[int, Field(ge=1, le=100)] | None = None  # recommendations wanted; left out: as in the settings
+    text: Annotated[str, Field(min_length=1)]
+    top_k: Annotated[int, Field(ge=1, le=100)] | None = None
     filters: (Filters  # type: ignore[valid-type]
               | None) = None  # which papers may be recommended
 
-class SearchForm(_Form):
+class SearchForm(_Form, of=Recommender.search):
     "A search in plain words."
     query: Annotated[str, Field(min_length=1, max_length=1000)]  # a topic, a question, a paper or its id, with limits
     top_k: Annotated[int, Field(ge=1, le=20)] = 5  # papers wanted
     filters: (Filters  # type: ignore[valid-type]
               | None) = None  # which papers may be found, besides what the words say
-    parse: bool = True  # whether limits are read from the words, such as a year
-    num_queries: Annotated[int, Field(ge=0, le=10)] | None = None  # wordings besides; left out: as in the settings
+    parse: bool = True
+    num_queries: Annotated[int, Field(ge=0, le=10)] | None = None
     answer: bool = True  # whether an answer is written from the papers
 
 # %% ../nbs/95_requests.ipynb #v013
-class QueryForm(_Form):
+class QueryForm(_Form, of=Library.ask):
     "A question about the papers of the library."
-    question: Annotated[str, Field(min_length=1, max_length=2000)]  # in plain words
-    top_k: Annotated[int, Field(ge=1, le=50)] = 5  # passages that are read for the answer
-    paper_ids: Annotated[list[str], Field(min_length=1)] | None = None  # papers to look in; left out: all
+    question: Annotated[str, Field(min_length=1, max_length=2000)]
+    top_k: Annotated[int, Field(ge=1, le=50)] = 5
+    paper_ids: Annotated[list[str], Field(min_length=1)] | None = None
 
 class RatingForm(_Form):
     "What somebody thinks of an answer."

@@ -308,7 +308,7 @@ class Draft:
              source: str | os.PathLike[str],  # the main file (.tex, .md, .qmd, .txt), or the text itself
              rec: Recommender | None = None,  # None: the corpus of the settings, opened when it is needed
              bibliography: Paths | None = None,  # None: its own
-             also: Paths = (),  # more bibliographies to cite from
+             also: Paths = (),  # more bibliographies to cite from, such as the export of a reference manager
              format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
              progress: bool = False,  # show a progress bar while a long draft is read
              ) -> Self:
