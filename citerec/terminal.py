@@ -142,7 +142,8 @@ def add_commands(parser: argparse.ArgumentParser,
     below = {"": parser.add_subparsers(dest="command", metavar="command")}
     for name, run in commands.items():
         above, _, last = name.rpartition(" ")
-        parts = inspect.cleandoc(run if isinstance(run, str) else run.__doc__ or "").split("\n\n")
+        text = run if isinstance(run, str) else run.__doc__ or inspect.getsource(run).split('"""')[1]  # -OO drops it
+        parts = inspect.cleandoc(text).split("\n\n")
         options = "" if isinstance(run, str) else parts.pop()
         first = parts[0][0].lower() + parts[0][1:].rstrip(".")
         made = below[above].add_parser(last, help=first, description=" ".join(parts))

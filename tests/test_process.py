@@ -26,6 +26,16 @@ def test_import_is_light():
     assert not [name for name in modules if name.startswith("citerec.")]
 
 
+def test_help_without_docstrings():
+    """The help is the same where Python drops docstrings; it loads nothing heavy."""
+    script = "import sys, citerec.cli; citerec.cli.make_parser().parse_args(sys.argv[1:])"
+    asked = [run(sys.executable, *flags, "-c", script, "recommend", "--help") for flags in ([], ["-OO"])]
+    assert asked[0].stdout == asked[1].stdout
+    assert "--known ID" in asked[0].stdout
+    seen = python("-c", "import json, sys, citerec.cli as c; c.make_parser(); print(json.dumps([*sys.modules]))").stdout
+    assert not HEAVY & {*json.loads(seen)}
+
+
 def plain(name: str) -> str:
     """Write a distribution's name as the package index compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
