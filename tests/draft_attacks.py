@@ -204,7 +204,7 @@ def kills(every: int = 1) -> Iterator[tuple[str, str]]:
     from citerec.errors import InputError
     from citerec.schema import Paper
     from citerec.writing import changes
-    from citerec.writing.insertion import cite_change
+    from citerec.writing.insertion import cite_changes
     from citerec.writing.library import Bibliography
     from citerec.writing.manuscript import read_manuscript
 
@@ -217,7 +217,7 @@ def kills(every: int = 1) -> Iterator[tuple[str, str]]:
             shutil.rmtree(changes._home(home), ignore_errors=True)
             os.chmod(tex, 0o640)
             draft = read_manuscript(tex)
-            return cite_change(draft, Bibliography.of(draft), draft.slots[0], paper).apply
+            return cite_changes(draft, Bibliography.of(draft), [(draft.slots[0], [paper])]).apply
 
         def content() -> tuple[bytes, ...]:
             return tuple((home / name).read_bytes() for name in ("paper.tex", "refs.bib"))

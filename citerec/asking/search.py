@@ -494,7 +494,7 @@ def _by_limits(corpus: Corpus, parsed: ParsedQuery, filters: SearchFilter, k: in
     found = _results(corpus, _passing(corpus, filters, k, parsed.order))
     told = [f"The papers that pass the limits, {_FIRST[parsed.order]}."]
     said = told if found else _unmet(corpus, parsed.filters)
-    return SearchResults(found, parsed, notes=[*parsed.notes, *said])
+    return SearchResults(found, parsed, notes=[*parsed.notes, *said, *corpus.notes])
 
 # %% ../../nbs/62_search.ipynb #s044s
 def search(corpus: Corpus,
@@ -534,4 +534,5 @@ def search(corpus: Corpus,
     results = _results(corpus, ranked[:k], near, lists, wordings)
     odd = [*language_note(prepared.language, "The query"), *_coverage(results)]
     if not results: odd += _unmet(corpus, parsed.filters)
-    return SearchResults(results, parsed, wordings[1:], asked.papers, [*odd, *parsed.notes, *asked.notes, *notes])
+    told = [*odd, *parsed.notes, *asked.notes, *notes, *corpus.notes]
+    return SearchResults(results, parsed, wordings[1:], asked.papers, told)

@@ -382,7 +382,7 @@ class Draft:
     def at(self,
            where: int | str,  # a line, "LINE:COLUMN", or "FILE:LINE", all from 1
            ) -> Slot | Citation | Sentence:
-        "What stands at a line of the draft; raises `InputError` where nothing does."
+        "What stands at a line of the draft; raises `InputError` where nothing does, or more than one thing."
         return place_at(self.manuscript, str(where))
 
     def gaps(self,

@@ -6,8 +6,8 @@
 __all__ = ['OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES', 'SIZES', 'SECTIONS', 'PLACES', 'UNKNOWN', 'Finite', 'Probability', 'GAPS',
            'NUMBERS', 'A_NEW_NAME', 'NO_REASON', 'NAMES_A_WORK', 'REASONS', 'ABSTRACT', 'document_starts', 'cue_counts',
            'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams', 'gram_table', 'weighed',
-           'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel', 'shipped_gaps', 'citation_need',
-           'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name', 'not_english', 'find_gaps']
+           'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel', 'shipped_gaps', 'reasons_of',
+           'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name', 'not_english', 'find_gaps']
 
 # %% ../../nbs/73_gaps.ipynb #g003
 import hashlib
@@ -455,13 +455,6 @@ class GapModel:
 def shipped_gaps() -> GapModel:
     "The weights that ship with citerec, read once."
     return GapModel(shipped("gaps"))
-
-# %% ../../nbs/73_gaps.ipynb #g071
-def citation_need(rows: Any,  # dictionaries or objects with `text`, `previous`, `next`, `section`; in the text's order
-                  ) -> np.ndarray:  # float, 0 to 1, shape (rows,)
-    "The probability that authors of papers would put a citation into each sentence."
-    found = places(rows)
-    return shipped_gaps().probabilities(signs_of(found)) if found else np.zeros(0)
 
 # %% ../../nbs/73_gaps.ipynb #g081
 _ANY_OF = {  # reason -> cues of which one must occur, and cues of which none may

@@ -517,5 +517,5 @@ def read_manuscript(source: str | os.PathLike[str],  # the main file of a draft,
                       tuple(replace(c, sentence=where.get(i), textual=c.textual or i in nouns)
                             for i, c in enumerate(found.citations)),
                       tuple(replace(s, sentence=open_in.get(i)) for i, s in enumerate(found.slots)),
-                      tuple(bibliographies), tuple(found.notes), file.format, tuple(dict.fromkeys(found.nocited)),
+                      tuple(bibliographies), found.told, file.format, tuple(dict.fromkeys(found.nocited)),
                       tuple(found.own_entries), tuple(found.embedded), guessed)

@@ -15,7 +15,7 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -242,6 +242,7 @@ class Note:
     kind: NoteKind
     span: Span | None = None  # of what it speaks; None: of the whole draft
     where: str = ""  # the file and the line, for people
+    what: str = ""  # the part that was not read, with which the text begins; the rest is the reason
 
     def __str__(self) -> str: return self.where + self.text
 
@@ -354,12 +355,22 @@ class Found:
         self.add(OPEN, span, len(self.slots))
         self.slots.append(Slot(span))
 
-    def note(self, text: str, kind: NoteKind = "unread", span: Span | None = None) -> None:
+    def note(self, text: str, kind: NoteKind = "unread", span: Span | None = None, what: str = "") -> None:
         "Say something about the draft, once."
         file = self.files[span.file] if span else None
         where = f"{file.name}, line {file.line_column(span.start)[0]}: " if file and span else ""
-        if (note := Note(text, kind, span, where)) not in self._noted: self.notes.append(note)
+        if (note := Note(text, kind, span, where, what)) not in self._noted: self.notes.append(note)
         self._noted.add(note)
+
+    @property
+    def told(self) -> tuple[Note, ...]:
+        "The notes; parts that were not read for one reason share one, at the place of the first."
+        alike: dict[Note | str, list[Note]] = {}
+        for n in self.notes: alike.setdefault(n.text.removeprefix(n.what) if n.what else n, []).append(n)
+        def one(first: Note, *more: Note) -> Note:
+            names = ", ".join(note.what for note in more[:3]) + " and others" * (len(more) > 3)
+            return replace(first, text=f"{first.text} The same holds for {len(more)} more: {names}.") if more else first
+        return tuple(one(*notes) for notes in alike.values())
 
 # %% ../../nbs/68_prose.ipynb #p023
 def section_of(found: Found) -> str:
@@ -441,7 +452,7 @@ def included(files: Inclusion,
     try:
         if path and not why: return open_text(path, files.format)
     except InputError as e: why = f": {e.problem}"
-    files.found.note(f"{said} was not read{why}", "unread", span)
+    files.found.note(f"{said} was not read{why}", "unread", span, said)
     return None
 
 # %% ../../nbs/68_prose.ipynb #p032
