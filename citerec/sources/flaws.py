@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..files import shipped_words
-from .formats import (CSL_FIELDS, CSL_KINDS, EXTENDED, GROUP_NAME, RIS_KINDS, RIS_LINE, _split,
-                                     csl_list, json_objects, names_by_commas)
+from .formats import (CSL_FIELDS, CSL_KINDS, EXTENDED, GROUP_NAME, RIS_KINDS, RIS_LINE, csl_list,
+                                     json_objects, names_by_commas, split_at)
 from .records import has_others
 
 # %% ../../nbs/14a_flaws.ipynb #f005
@@ -37,16 +37,16 @@ _AND = "Separate the names with “and”."
 
 def _odd_names(role: str, text: str) -> Iterator[tuple[str, str, bool]]:
     "What is wrong with a list of names in BibTeX, what to do, and whether BibTeX stops at it."
-    names = _split(f" {text} ", r"\s+(?:and|AND|And)(?=\s)") if text.strip() else []
+    names = split_at(f" {text} ", r"\s+(?:and|AND|And)(?=\s)") if text.strip() else []
     if not all(names): yield f"the {role}s have an “and” without a name", "Remove it, or add the name.", False
     for name in filter(None, names):
         if EXTENDED.match(name): continue
         if name.strip() != "others" and has_others([name]):
             yield f"“{name}” is a name to BibTeX", "Write “and others”.", False
         several, group = names_by_commas(name), GROUP_NAME.search(name)
-        if len(_split(re.sub(r"&\w+;", "", name), ";")) > 1:
+        if len(split_at(re.sub(r"&\w+;", "", name), ";")) > 1:
             yield f"the {role}s are separated by semicolons, so they are one name to BibTeX", _AND, False
-        elif not group and len(_split(name, r"\\?&(?!\w+;)")) > 1:
+        elif not group and len(split_at(name, r"\\?&(?!\w+;)")) > 1:
             yield f"the {role}s are separated by “&”, so they are one name to BibTeX", _AND, False
         elif len(several) > 1:
             yield f"the {role}s are separated by commas, so they are one name to BibTeX", _AND, len(several) > 3

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['OTHERS', 'GROUP_NAME', 'EXTENDED', 'LITERAL', 'RIS_LINE', 'RIS_KINDS', 'RIS_FIELDS', 'CSL_KINDS', 'CSL_FIELDS',
-           'ARCHIVES', 'from_latex', 'is_formula', 'to_latex', 'acts_in_tex', 'Name', 'name_parts', 'names_by_commas',
-           'split_names', 'latex_name', 'Entry', 'without_html', 'bib_entries', 'ris_entries', 'json_objects',
-           'csl_list', 'csl_entries', 'yaml_entries', 'inherited']
+           'ARCHIVES', 'from_latex', 'is_formula', 'to_latex', 'acts_in_tex', 'Name', 'name_parts', 'split_at',
+           'names_by_commas', 'split_names', 'latex_name', 'Entry', 'without_html', 'bib_entries', 'ris_entries',
+           'json_objects', 'csl_list', 'csl_entries', 'yaml_entries', 'inherited']
 
 # %% ../../nbs/14_formats.ipynb #c003
 import json
@@ -205,7 +205,7 @@ def name_parts(text: str,  # "First von Last", "von Last, First", or a group
     return _first_last(whole.split()) if " " in whole else Name(whole)
 
 # %% ../../nbs/14_formats.ipynb #e011
-def _split(text: str, mark: str, quote: str = r"(?!)") -> list[str]:
+def split_at(text: str, mark: str, quote: str = r"(?!)") -> list[str]:
     "The parts of a text between marks (a pattern) that stand outside braces, and outside quotes where they count."
     parts, depth, at, quoted = list[str](), 0, 0, False
     signs = rf"\\.|(?P<open>{{)|(?P<close>}})|(?P<quote>{quote})|(?P<mark>{mark})"
@@ -229,7 +229,8 @@ EXTENDED = re.compile(r"\s*\"?(?:family|given|prefix|suffix|id)(?:-i)?\s*=", re.
 def _extended(text: str) -> Name:
     "A name of biblatex whose parts have names: `family=Noether, given=Emmy`."
     given: dict[str, str] = {}
-    for part in _split(text.strip().removeprefix('"').removesuffix('"') if text.strip()[:1] == '"' else text, ",", '"'):
+    whole = text.strip().removeprefix('"').removesuffix('"') if text.strip()[:1] == '"' else text
+    for part in split_at(whole, ",", '"'):
         name, _, value = part.partition("=")
         given.setdefault(name.strip().lower(), from_latex(value.strip().strip('"')))
     family = given.get("family", "")
@@ -239,10 +240,10 @@ def _extended(text: str) -> Name:
 def _one_name(text: str) -> Name:
     "One name of a BibTeX field; a name in braces is one whole, as that of a group."
     if EXTENDED.match(text): return _extended(text)
-    group = len(_split(text, r",|\s+|~")) == 1 and text.startswith("{") and text.endswith("}")
+    group = len(split_at(text, r",|\s+|~")) == 1 and text.startswith("{") and text.endswith("}")
     if group and text[1] != "\\": return Name(from_latex(text))
-    parts = [" ".join(map(_word, filter(None, _split(part, r"(?<!\\[a-zA-Z])\s+|~")))) for part in _split(text, ",")]
-    parts = [part for part in parts if part]
+    words = ([w for w in split_at(part, r"(?<!\\[a-zA-Z])\s+|~") if w] for part in split_at(text, ","))
+    parts = [part for own in words if (part := " ".join(map(_word, own)))]
     name = _last_first(parts) if len(parts) > 1 else _first_last(parts[0].split()) if " " in "".join(parts) \
         else Name("".join(parts))
     return Name(*(value.replace("\0", " ") for value in vars(name).values()))
@@ -252,7 +253,7 @@ _INITIALS = re.compile(r"(?:\w\.?[ -]?){1,4}")
 
 def names_by_commas(text: str) -> list[str]:
     "The names of one `and`: more than one where commas separate names, as BibTeX does not allow."
-    parts = [text] if EXTENDED.match(text) else _split(text, ",")
+    parts = [text] if EXTENDED.match(text) else split_at(text, ",")
     full = len(parts) == 3 and all(" " in part for part in parts)
     if len(parts) < 4 and not full: return [text]
     if len(parts) % 2 == 0 and all(map(_INITIALS.fullmatch, parts[1::2])):
@@ -263,9 +264,9 @@ def names_by_commas(text: str) -> list[str]:
 def split_names(text: str,  # a field of BibTeX, as `author` or `editor`
              ) -> tuple[Name, ...]:  # "others" is a name here
     "The names in a list of names."
-    listed = _split(f" {text} ", r"\s+(?i:and)(?=\s)")
+    listed = split_at(f" {text} ", r"\s+(?i:and)(?=\s)")
     if len(listed) == 1 and "," not in text.partition(";")[0] and not re.search(r"&\w+;", text):
-        listed = _split(text, ";")
+        listed = split_at(text, ";")
     names = [_one_name(one) for several in listed for one in names_by_commas(several) if one.strip("{} ")]
     return tuple(OTHERS if is_others(str(n)) else n for n in names if str(n))
 
@@ -328,7 +329,7 @@ def _bare(value: str, strings: Mapping[str, str]) -> str:
     "A field's value without its outer braces or quotes; pieces that `#` joins are joined."
     def piece(text: str) -> str:
         return text[1:-1] if len(text) > 1 and text[0] + text[-1] in ('{}', '""') else strings.get(text.lower(), text)
-    pieces = _split(value, "#", quote='"')
+    pieces = split_at(value, "#", quote='"')
     return "".join(map(piece, pieces if all(map(_PIECE.match, pieces)) else [value.strip()]))
 
 # %% ../../nbs/14_formats.ipynb #t010b
@@ -353,7 +354,7 @@ _GAP = rf'(?:(?<=["}}])\s*+|(?<=\w)\s++)(?={_FIELD}["{{\w])'  # where a comma is
 
 def _apart(name: str, value: str) -> list[tuple[str, str]]:
     "A field, and those that follow it without a comma."
-    first, *others = _split(value, _GAP, quote='"') if "=" in value else [value]
+    first, *others = split_at(value, _GAP, quote='"') if "=" in value else [value]
     return [(name, first), *((own, rest) for own, _, rest in (other.partition("=") for other in others))]
 
 # %% ../../nbs/14_formats.ipynb #t010bc
@@ -735,7 +736,7 @@ def _scalar(text: str) -> Any:
         def flow(part: str, depth: int = 0) -> Any:
             part = part.strip()
             if part[:1] not in ("[", "{") or depth > 5: return part if depth > 5 else _scalar(part)
-            parts = [p for p in _split(re.sub(r"\[", "{[", part[1:-1]).replace("]", "]}"), ",") if p]
+            parts = [p for p in split_at(re.sub(r"\[", "{[", part[1:-1]).replace("]", "]}"), ",") if p]
             parts = [p.replace("{[", "[").replace("]}", "]") for p in parts]
             if part[0] == "[": return [flow(p, depth + 1) for p in parts]
             return {k.strip(" \"'"): flow(v, depth + 1) for k, _, v in (p.partition(":") for p in parts)}
