@@ -93,10 +93,10 @@ def digest(folder: Path) -> dict:
     embedding.PART = PART
     recommender = citerec.load(folder, llm="offline")
     with recommender.corpus as corpus:
-        texts = corpus.store.titles()[:20]
+        texts = corpus.store.by_row.titles()[:20]
         papers = [paper.model_dump_json() for paper in corpus.papers(corpus.ids)]
         return {"papers": papers, "vectors": np.asarray(corpus.vectors, dtype=np.float32),
-                "graph": corpus.store.edges().tolist(), "words": sorted(corpus.lexical.frequencies.items()),
+                "graph": corpus.store.by_row.edges().tolist(), "words": sorted(corpus.lexical.frequencies.items()),
                 "recommended": [[one.paper_id for one in recommender.recommend(text)] for text in texts]}
 
 

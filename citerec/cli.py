@@ -99,7 +99,7 @@ def _summary(corpus) -> str:
     from citerec.data.building import updates_told
     from citerec.llm.quoting import one_line
     manifest, counts = corpus.manifest, corpus.manifest["counts"]
-    years = [year for year in corpus.store.years() if year]
+    years = [year for year in corpus.store.by_row.years() if year]
     facts = {"folder": corpus.folder, "source": manifest["source"], **_origin(manifest.get("about", {})),
              "papers": f"{counts['papers']:,}, of which {counts['abstracts']:,} with {corpus.text_kind}",
              "citations": f"{counts['edges']:,} inside the corpus, {counts['edges_outside']:,} to papers outside",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .agents.retrieval import queries_in
-from .cards import _GREY, _QUOTE, STYLE, _columns, _graph, _percent, _safe, _wrap, _year
+from .cards import GREY, QUOTE_CSS, STYLE, bracketed_year, html_of, path_graph, percentage, text_width, wrapped
 from .data.corpus import Corpus
 from .llm.quoting import one_line
 from .ranking.ranker import Ranker
@@ -116,7 +116,7 @@ def _share_lines(shares: Sequence[Share], width: int) -> list[str]:
     for s in shares:
         head = f"{s.kind:<{name}}  {s.percent:>6}"
         bar = "█" * round(_BLOCKS * abs(s.share))
-        lines += [f"    {head}  {bar}".rstrip(), *(f"    {line}" for line in _wrap(s.words, width - 4, lines=3))]
+        lines += [f"    {head}  {bar}".rstrip(), *(f"    {line}" for line in wrapped(s.words, width - 4, lines=3))]
     return lines
 
 # %% ../nbs/65c_explaining.ipynb #x015y
@@ -125,11 +125,11 @@ def _share_rows(shares: Sequence[Share]) -> str:
     cell, rows = "padding:2px 12px 2px 0;text-align:left;vertical-align:top;font-size:14px", ""
     for s in shares:
         colour = "#d9822b" if s.share < 0 else "#1976d2"
-        bar = (f'<span style="display:inline-block;width:96px;background-color:{_GREY};height:7px;border-radius:4px">'
+        bar = (f'<span style="display:inline-block;width:96px;background-color:{GREY};height:7px;border-radius:4px">'
                f'<span style="display:block;width:{100 * abs(s.share):.0f}%;background-color:{colour};height:7px;'
                f'border-radius:4px"></span></span>')
         short = "".join(f'<td style="{cell};white-space:nowrap">{inner}</td>' for inner in (s.kind, bar, s.percent))
-        rows += f'<tr>{short}<td style="{cell}">{_safe(s.words)}</td></tr>'
+        rows += f'<tr>{short}<td style="{cell}">{html_of(s.words)}</td></tr>'
     return rows
 
 # %% ../nbs/65c_explaining.ipynb #x016
@@ -143,8 +143,8 @@ class Explanation:
     def heading(self) -> str:
         "The paper with its rank and confidence."
         r = self.recommendation
-        sure = "" if r.confidence is None else f", {_percent(r.confidence)}"
-        return f"Why “{one_line(r.title)}”{_year(r)}: rank {r.rank}{sure}"
+        sure = "" if r.confidence is None else f", {percentage(r.confidence)}"
+        return f"Why “{one_line(r.title)}”{bracketed_year(r)}: rank {r.rank}{sure}"
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers, lists and dictionaries only, as JSON has them
         "The explanation as data."
@@ -157,11 +157,11 @@ class Explanation:
                 width: int | None = None,  # columns; None: the terminal's, 100 at most
                 ) -> str:
         "What a terminal shows."
-        r, width = self.recommendation, _columns(width)
+        r, width = self.recommendation, text_width(width)
         quoted = f"From its {r.text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else ""
         path = f"Path: {r.paths[0]}" if r.paths else ""
-        rest = [line for part in (r.justification, quoted, path) if part for line in _wrap(part, width)]
-        return "\n".join([*_wrap(self.heading, width, ""), *(_share_lines(self.shares, width) or [_UNRANKED]), *rest])
+        rest = [line for part in (r.justification, quoted, path) if part for line in wrapped(part, width)]
+        return "\n".join([*wrapped(self.heading, width, ""), *(_share_lines(self.shares, width) or [_UNRANKED]), *rest])
 
     def __repr__(self) -> str: return self.to_text()
 
@@ -175,7 +175,8 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         r, rows = self.recommendation, _share_rows(self.shares)
-        quoted = f'<blockquote class="citerec-quote" style="{_QUOTE}">{_safe(r.supporting_snippet)}</blockquote>'
+        quoted = f'<blockquote class="citerec-quote" style="{QUOTE_CSS}">{html_of(r.supporting_snippet)}</blockquote>'
         table = f"<table>{rows}</table>" if rows else f"<p>{_UNRANKED}</p>"
-        return (f'<div class="citerec">{STYLE}<p style="font-weight:600">{_safe(self.heading)}</p>{table}{_graph(r)}'
-                f"<p>{_safe(r.justification)}</p>{quoted if r.supporting_snippet else ''}</div>")
+        head = f'<p style="font-weight:600">{html_of(self.heading)}</p>'
+        return (f'<div class="citerec">{STYLE}{head}{table}{path_graph(r)}'
+                f"<p>{html_of(r.justification)}</p>{quoted if r.supporting_snippet else ''}</div>")

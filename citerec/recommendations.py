@@ -12,11 +12,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
 from citerec.cards import (
-    STYLE, _bar, _percent, _year, as_papers, below, list_as_html, list_as_text, nothing, notices, remarks,
+    STYLE, _bar, as_papers, below, bracketed_year, list_as_html, list_as_text, nothing, notices, percentage, remarks,
 )
 from .errors import InputError
 from .llm.quoting import one_line, shortened
-from .pipeline import _words
+from .pipeline import agent_in_words
 from .schema import AgentFailure, Paper, PipelineState, Recommendation
 from .sources.references import Citable, markdown_address, markdown_text
 from .trust import pyplot
@@ -34,8 +34,8 @@ def as_markdown(recommendations: Sequence[Recommendation],  # best first
     for r in recommendations:
         title = f"**{markdown_text(r.title)}**"
         if url := markdown_address(r.url): title = f"[{title}](<{url}>)"
-        sure = "" if r.confidence is None else f", {_percent(r.confidence)}"
-        lines.append(f"{r.rank}. {title}{_year(r)}{sure}. {markdown_text(r.justification)}".rstrip())
+        sure = "" if r.confidence is None else f", {percentage(r.confidence)}"
+        lines.append(f"{r.rank}. {title}{bracketed_year(r)}{sure}. {markdown_text(r.justification)}".rstrip())
     above = [markdown_text(words) for words in (*notices(state), *remarks(state))]
     under = " ".join(below(recommendations, state))
     return "\n\n".join(filter(None, [*above, "\n".join(lines) or nothing(state), under]))
@@ -48,7 +48,7 @@ def _row(r: Recommendation) -> tuple[str, ...]:
     names = [one_line(name).split()[-1] for name in r.authors if one_line(name)]
     writers = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     cited = "" if r.citation_count is None else f"{r.citation_count:,}"
-    sure = "" if r.confidence is None else _percent(r.confidence)
+    sure = "" if r.confidence is None else percentage(r.confidence)
     return f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, cited, one_line(r.paper_id)
 
 # %% ../nbs/65a_recommendations.ipynb #b006y
@@ -234,7 +234,7 @@ def _timeline(state: PipelineState) -> str:
     failed = {error.agent: f"failed ({error.message}); used instead: {error.fallback}" for error in state.errors}
     rows = ""
     for name, seconds in took.items():
-        words = escape(one_line(failed.get(name) or _words(state, name)))
+        words = escape(one_line(failed.get(name) or agent_in_words(state, name)))
         cells = (escape(name), _bar(seconds / longest), f"{1000 * seconds:,.0f} ms", words)
         rows += "<tr>" + "".join(f'<td style="{cell}">{inner}</td>' for inner in cells) + "</tr>"
     asked = escape(shortened(state.user_text))

@@ -27,7 +27,8 @@ from .docstrings import documented, kind_of
 from .errors import InputError
 from .explaining import Explanation, signal_shares
 from .files import made_once
-from .limits import _LARGE, Limits, _check_kinds, _filters, _papers, _whole, joined, question
+from .limits import (LARGEST_COUNT, Limits, check_kinds, checked_count, ids_of_named, joined, limits_filter,
+                            question)
 from .llm.client import LLM
 from .llm.prompts import instructions_for
 from .llm.quoting import one_line, shortened
@@ -219,7 +220,7 @@ def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) ->
     "A query with its papers as ids, and without concepts that no paper has."
     filters, known = parsed.filters, tuple(c for c in parsed.filters.concepts if c.lower() in concepts)
     notes = [f"No paper of this corpus has the concept “{one_line(c)}”." for c in filters.concepts if c not in known]
-    within = _papers(corpus, filters.within_ids, "named in the query")
+    within = ids_of_named(corpus, filters.within_ids, "named in the query")
     limits = filters.model_copy(update={"concepts": known, "within_ids": within})
     return parsed.model_copy(update={"filters": limits, "notes": (*parsed.notes, *notes)})
 
@@ -252,9 +253,9 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
     "Search for a query that was read, within further limits, or with a paper; for other words where nothing is near."
     if limits.get("min_confidence") is not None:
         raise InputError("A search has scores but no confidences.", "Leave min_confidence out, or use `recommend`.")
-    wanted, most = _whole(k, "number of results (k)", 1, 100), _whole(num_queries, "num_queries", 0, 10)
+    wanted, most = checked_count(k, "number of results (k)", 1, 100), checked_count(num_queries, "num_queries", 0, 10)
     n, settings, llm = rec.settings.num_queries if most is None else most, rec.settings, _query_model(rec)
-    given, asked = _filters(rec.corpus, rec.concepts, limits), list[str]()
+    given, asked = limits_filter(rec.corpus, rec.concepts, limits), list[str]()
     def limited(parsed: ParsedQuery) -> ParsedQuery:
         named = _found_names(rec.corpus, rec.concepts, parsed)
         return named.model_copy(update={"filters": joined(named.filters, given)})
@@ -280,7 +281,7 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
 def _wanted(rec: Recommender, text: Any, parse: bool, limits: Limits) -> ParsedQuery:
     "What is searched for: a query as it was read, or with all of its words."
     if isinstance(text, ParsedQuery): return text
-    _check_kinds(text, limits)
+    check_kinds(text, limits)
     query = _query(text, rec.settings.max_text_chars)
     return rec.parse(query) if parse else ParsedQuery(original_query=query, semantic_query=query)
 
@@ -296,7 +297,7 @@ def _source(corpus: Corpus, paper: Any) -> Paper:
 
 def _alike(source: Paper, limits: Limits) -> ParsedQuery:
     "The text of a paper as a query."
-    _check_kinds(source.text, limits)
+    check_kinds(source.text, limits)
     return ParsedQuery(original_query=f"similar to {source.paper_id}", semantic_query=source.text)
 
 # %% ../nbs/66_recommender.ipynb #as01
@@ -304,7 +305,7 @@ _QUESTION = 2_000  # most characters of a question; `recommend` takes longer tex
 
 def _checked_question(text: Any) -> str:
     "A question on one line; raises `InputError` if it is not a question."
-    asked = one_line(_query(text, _LARGE))
+    asked = one_line(_query(text, LARGEST_COUNT))
     if len(asked) <= _QUESTION: return asked
     raise InputError(f"The question has {len(asked):,} characters, more than the {_QUESTION:,} that are accepted.",
                      "Ask in a sentence or two; `recommend` takes longer texts.")
@@ -350,7 +351,7 @@ async def _answer_from(rec: Recommender, found: SearchResults) -> AsyncGenerator
 async def _asked(rec: Recommender, question: str, k: int, limits: Limits) -> AsyncGenerator[str | Answer, None]:
     "Search with a question, and answer it."
     refuse_fork()
-    asked, wanted = _checked_question(question), _whole(k, "number of papers (k)", 1, 50) or 5
+    asked, wanted = _checked_question(question), checked_count(k, "number of papers (k)", 1, 50) or 5
     found = await asyncio.to_thread(lambda: rec.search(asked, wanted, **limits))
     async with aclosing(rec.astream_from(found)) as parts:
         async for part in parts: yield part

@@ -250,7 +250,8 @@ def content(folder: Path, vectors: Path) -> str:
 
     with Corpus.open(folder) as corpus:
         papers = [p.model_dump(mode="json") for p in corpus.papers(corpus.ids)]
-        parts = [papers, corpus.store.edges().tolist(), [c.model_dump(mode="json") for c in corpus.contexts()]]
+        contexts = [c.model_dump(mode="json") for c in corpus.store.contexts()]
+        parts = [papers, corpus.store.by_row.edges().tolist(), contexts]
         numpy.save(vectors, corpus.vectors)
         parts.append(corpus.lexical.scores("attention graphs speech").round(5).tolist())
         parts.append(corpus.titles.coverage("graphs and images").round(5).tolist())

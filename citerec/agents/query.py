@@ -24,7 +24,7 @@ from ..data.corpus import Corpus
 from ..data.lexical import STOPWORDS, stems
 from ..data.packed import LARGE
 from ..errors import InputError
-from ..files import made_once
+from ..files import made_once, shipped_words
 from ..identity import normal_arxiv_id, normal_doi
 from ..llm.client import LLM, llm_report
 from ..llm.prompts import PROMPTS, instructions_for
@@ -201,15 +201,15 @@ class Topics:
         "The topics of a corpus."
         papers = len(corpus.ids)
         if papers > LARGE: return cls._of_sample(corpus, range(0, papers, max(1, papers // _SAMPLED)))
-        texts = corpus.store.texts(0, _FEW) if papers <= _FEW else ()
-        return cls(corpus.store.titles(), texts, corpus.lexical.frequencies)
+        texts = corpus.store.by_row.texts(0, _FEW) if papers <= _FEW else ()
+        return cls(corpus.store.by_row.titles(), texts, corpus.lexical.frequencies)
 
     @classmethod
     def _of_sample(cls, corpus: Corpus, rows: Sequence[int]) -> "Topics":
         "The topics of some papers, which stand for all."
         share = len(rows) / len(corpus)
         frequencies = {stem: max(1, round(share * n)) for stem, n in corpus.lexical.frequencies.items()}
-        return cls(corpus.store.titles_at(rows), (), frequencies)
+        return cls(corpus.store.by_row.titles_at(rows), (), frequencies)
 
     def ends_phrases(self, word: str) -> float:
         "The share of a word's occurrences in titles in which it is the last word of a run; 0 to 1."
@@ -563,11 +563,7 @@ def without_names(text: str,
     return "".join(text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 # %% ../../nbs/54_query.ipynb #c022r
-_REQUEST = frozenset("""similar like related relevant close paper papers work works article articles publication
-publications preprint preprints study studies research find show me give get list recommend suggest recommendation
-recommendations search searching look looking want need please see cite cites cited citing citation citations
-reference references following follow based build builds building others such something anything everything follow-up
-read should after next""".split())
+_REQUEST = frozenset(shipped_words("asking")["in a request"])
 
 def beyond_request(text: str,  # without names of papers
                    ) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .grounding import AIMS, joined_with_and, shared_topics
-from ..data.corpus import Corpus
+from ..data.corpus import Corpus, name_of
 from ..data.lexical import stems
 from ..identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
 from ..ranking.signals import SIGNALS
@@ -349,7 +349,7 @@ def _listed(corpus: Corpus, state: PipelineState, kept: Sequence[GroundedPaper],
         often = bool(p.citation_count) and (counts < (p.citation_count or 0)).mean() >= _OFTEN_CITED
         match = intent_match(intent, p.title, p.abstract, often)
         also = [records[id] for id in folded.get(p.paper_id, ())]
-        return recommend(c, p, rank, match, claim, span, p.paper_id in set_apart, also, corpus.name_of(p))
+        return recommend(c, p, rank, match, claim, span, p.paper_id in set_apart, also, name_of(corpus, p))
     return tuple(recommendation(rank, c) for rank, c in enumerate(set_back(kept, set_apart), 1))
 
 # %% ../../nbs/59_synthesis.ipynb #c013a

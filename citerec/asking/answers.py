@@ -19,7 +19,7 @@ import numpy as np
 
 from ..agents.grounding import AbstractSentence, Idf, coverage, evenly, own_statement, quotable_sentences
 from .checks import FORMS, AnswerReader, Form, Judge
-from ..cards import _percent, answer_html, answer_text, pages_of, source_line, writers_of
+from ..cards import answer_html, answer_text, pages_of, percentage, source_line, writers_of
 from ..data.corpus import Corpus
 from ..data.embedding import Embedder
 from ..data.lexical import stems
@@ -82,7 +82,7 @@ class Answer:
     def about(self) -> str:
         "How the answer was made, and its confidence."
         made = _NOTHING if self.source == "extract" and not self.citations else _MADE[self.source]
-        return f"{made} Confidence: {_percent(self.confidence)}."
+        return f"{made} Confidence: {percentage(self.confidence)}."
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers, lists and dictionaries only, as JSON has them
         "The answer, its passages, and its citations with their papers, sections and pages."

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
-from ..agents.grounding import _LINK, _NUMBER, _OF_REASONS, _ORDINARY, _TERM, _accusations, _known, _terms
+from ..agents.grounding import (LINK, NUMERAL, ORDINARY, REASON_STEMS, TERM, accusing_words, is_akin,
+                                      words_and_stems)
 from ..cards import pages_of, writers_of
 from ..data.lexical import STOPWORDS, stems
+from ..files import shipped_words
 from ..llm.quoting import gives_orders, one_line, visible
 from ..schema import Passage
 from ..text import sentences
@@ -66,18 +68,15 @@ def citations_in_form(text: str,  # by a model
 _CONTENT = re.compile(r"[^\W\d_][\w'’-]+")
 _QUANTITIES = re.compile(r"""\b(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundreds?|thousands?|millions?|billions?
     |percent|dozens?|halves|doubles?|triples?)\b""", re.I | re.X)
-_OPENERS = frozenset("""overall several papers paper works work methods models approaches studies authors researchers
-results experiments one another additionally furthermore moreover therefore finally first second third recent
-existing using given based according despite unlike instead however similarly specifically thus yes no not two three
-new many most other different early later often also still only some all each both here there then together""".split())
+_OPENERS = frozenset(shipped_words("english")["often with a capital"])
 
 def _is_name(word: str, first: bool) -> bool:
     "Whether a word looks like a name: it has a capital, or a digit."
     if any(c.isupper() for c in word[1:]) or any(c.isdigit() for c in word) and not word[0].isdigit(): return True
     if not word[0].isupper(): return False
     low = word.lower()
-    ordinary = low in STOPWORDS or low in _OPENERS or low.endswith("s") or {*stems(low)} & _OF_REASONS
-    return not (first and (ordinary or _ORDINARY.fullmatch(low)))
+    ordinary = low in STOPWORDS or low in _OPENERS or low.endswith("s") or {*stems(low)} & REASON_STEMS
+    return not (first and (ordinary or ORDINARY.fullmatch(low)))
 
 # %% ../../nbs/63a_checks.ipynb #g002
 class Judge:
@@ -94,29 +93,29 @@ class Judge:
         key = tuple(numbers)
         if key not in self._read:
             text = " ".join([self.question, *(self.texts[n - 1] for n in key)])
-            initials = "".join(word[0].lower() for word in _TERM.findall(text.replace("-", " ")))
-            self._read[key] = _terms(text), {n.replace(",", "") for n in _NUMBER.findall(text)}, initials
+            initials = "".join(word[0].lower() for word in TERM.findall(text.replace("-", " ")))
+            self._read[key] = words_and_stems(text), {n.replace(",", "") for n in NUMERAL.findall(text)}, initials
         return self._read[key]
 
     def support(self, sentence: str, numbers: Sequence[int]) -> float:
         "The share of a sentence's words that are in some passages, 0 to 1."
         terms, *_ = self.of(numbers)
         words = [w for w in map(str.lower, _CONTENT.findall(sentence)) if w not in STOPWORDS]
-        return sum(_known(w, terms) for w in words) / len(words) if words else 0.0
+        return sum(is_akin(w, terms) for w in words) / len(words) if words else 0.0
 
     def strange(self, sentence: str, numbers: Sequence[int]) -> list[str]:
         "Names, quantities and accusations that are not in these passages."
         terms, known, initials = self.of(numbers)
-        out = [n for n in _NUMBER.findall(sentence) if n.replace(",", "") not in known]
+        out = [n for n in NUMERAL.findall(sentence) if n.replace(",", "") not in known]
         out += [w for w in _QUANTITIES.findall(sentence) if w.lower() not in terms]
-        for m in _TERM.finditer(sentence):
+        for m in TERM.finditer(sentence):
             word, first = re.sub(r"['’]s$", "", m[0]), not sentence[: m.start()].strip(" \"“'(*-")
             if not _is_name(word, first) or word.lower() in STOPWORDS or len(word) == 1: continue
             short = word.rstrip("s").lower()
             parts = [p for p in re.split(r"[-'’]", word.lower()) if p]
-            if not (_known(word.lower(), terms) or all(_known(p, terms) or p in STOPWORDS for p in parts)
+            if not (is_akin(word.lower(), terms) or all(is_akin(p, terms) or p in STOPWORDS for p in parts)
                     or word.isupper() | word[:-1].isupper() and short in initials): out.append(word)
-        return list(dict.fromkeys(out + _accusations(sentence, terms)))
+        return list(dict.fromkeys(out + accusing_words(sentence, terms)))
 
 # %% ../../nbs/63a_checks.ipynb #g010
 _MARKUP = re.compile(r"<\s*[a-z!/]|```|\]\(|!\[|\\[a-z]+\{|^\s*\|.*\|", re.I)
@@ -169,7 +168,7 @@ def _judged(sentence: str, judge: Judge, form: Form) -> _Verdict:
     text, right, wrong = citations_in_form(one_line(sentence), len(judge.all), form)
     words = _named(text, (), form)
     if not _CONTENT.search(words): return _Verdict("")
-    if _LINK.search(words) or _MARKUP.search(words) or gives_orders(words, by_model=True):
+    if LINK.search(words) or _MARKUP.search(words) or gives_orders(words, by_model=True):
         return _Verdict("", "A sentence is left out: it has a link or markup, or gives instructions.")
     strange = judge.strange(words, judge.all)
     if IGNORANT.match(words) and not strange: return _Verdict(_named(text, right, form), admits=True)
@@ -273,7 +272,7 @@ class AnswerReader:
     def _sentence(self, piece: str) -> Iterator[str]:
         "The part of a sentence that passes."
         announces = piece.rstrip("*").endswith(":") or self.lines.mark == "**"
-        if announces and not _SQUARE_OR_ROUND.search(f".{piece[piece.rfind('[') :]}") and not _LINK.search(piece):
+        if announces and not _SQUARE_OR_ROUND.search(f".{piece[piece.rfind('[') :]}") and not LINK.search(piece):
             every = self.judge.all
             if self.judge.support(piece, every) >= _LEAST and not self.judge.strange(piece, every):
                 self.lines.hold(citations_in_form(one_line(piece), 0)[0])

@@ -13,17 +13,11 @@ from typing import Any
 
 from .people import WORKS
 from .wording import Wording, said
+from ..files import shipped_words
 from ..identity import unaccented
 
 # %% ../../nbs/19a_labels.ipynb #c005
-_SHORT = """ACL EMNLP NAACL EACL AACL COLING CoNLL TACL LREC LREC-COLING SemEval *SEM WMT IWSLT IJCNLP NeurIPS ICML
-ICLR AAAI IJCAI CVPR ICCV ECCV
-KDD SIGIR WWW CIKM WSDM RecSys UAI AISTATS JMLR TMLR INTERSPEECH ICASSP ASRU SLT RANLP PACLIC SIGDIAL INLG BlackboxNLP
-RepL4NLP W-NUT WNUT BEA BioNLP
-CLPsych SIGMORPHON SIGHAN ANLP HLT TALN ROCLING ALTA NoDaLiDa EAMT AMTA TREC ECIR ICWSM COLM CHI CSCW FAccT ECAI BabyLM
-GEM WASSA MRQA WOAH LaTeCH
-CMCL SustaiNLP TextGraphs ArgMining EVALITA DepLing UDW IWPT VarDial LAW GWC CogSci JAIR TASLP Eval4NLP FEVER
-AmericasNLP AfricaNLP NLLP arXiv""".split()
+_SHORT = shipped_words("venues")["short names"]
 _OTHERS = {  # short name -> other names, as words in lower case
     "ACL": ("annual meeting of the association for computational linguistics",
             "meeting of the association for computational linguistics",
@@ -167,19 +161,8 @@ def take_venues(wording: Wording) -> None:
     for pattern in (_WORKSHOP, _WORKSHOPS, _JOURNAL): wording.take(pattern, lambda m: {"venues": (m[1],)})
 
 # %% ../../nbs/19a_labels.ipynb #c016
-LANGUAGE_CODES = {name: code for code, names in (pair.split(":") for pair in """en:english de:german,deutsch
-fr:french,français es:spanish,castilian,español
-pt:portuguese it:italian nl:dutch ru:russian zh:chinese,mandarin ja:japanese ko:korean ar:arabic hi:hindi tr:turkish
-pl:polish cs:czech sv:swedish
-no:norwegian da:danish fi:finnish hu:hungarian el:greek he:hebrew fa:persian,farsi ur:urdu bn:bengali ta:tamil
-vi:vietnamese th:thai id:indonesian
-uk:ukrainian ro:romanian bg:bulgarian ca:catalan eu:basque gl:galician hr:croatian sr:serbian sk:slovak
-sl:slovenian,slovene et:estonian lv:latvian
-lt:lithuanian is:icelandic ga:irish cy:welsh mt:maltese af:afrikaans sw:swahili ms:malay bo:tibetan mn:mongolian
-eo:esperanto la:latin te:telugu
-mr:marathi gu:gujarati tl:tagalog,filipino kk:kazakh ka:georgian hy:armenian am:amharic yo:yoruba zu:zulu ne:nepali
-si:sinhala km:khmer lo:lao
-my:burmese sq:albanian mk:macedonian bs:bosnian be:belarusian qu:quechua""".split()) for name in names.split(",")}
+_CODES_AND_NAMES = (pair.split(":") for pair in shipped_words("languages")["codes and names"])
+LANGUAGE_CODES = {name: code for code, names in _CODES_AND_NAMES for name in names.split(",")}
 _LANGUAGE = rf"(?P<name>{'|'.join(sorted(LANGUAGE_CODES, key=len, reverse=True))})"
 _PRINTED = r"(?:papers?|articles?|publications?|works|preprints?|literature|thes[ei]s|dissertations?|surveys?)"
 _DONE = (r"(?=\s*(?:[¦,.;?!)]|$|\b(?:about|on|from|by|since|regarding|concerning|that|which|published|dealing"

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..agents.query import beyond_request, papers_named, resolve, without_names
 from .search import QUOTED, title_after, titles_named
-from ..data.corpus import Corpus
+from ..data.corpus import Corpus, papers_known_as
 from ..schema import ParsedQuery, SearchFilter
 
 # %% ../../nbs/62a_naming.ipynb #n005
@@ -43,7 +43,7 @@ def _paper_at(corpus: Corpus, text: str, begin: int) -> _Meant | None:
     if named and (ids := corpus.find(named.name)): return _Meant(ids[0], named.end)
     short = _SHORT_NAME.match(text, begin)
     if short is None: return None
-    if called := corpus.known_as(short[0]): return _Meant(called[0], short.end())
+    if called := papers_known_as(corpus, short[0]): return _Meant(called[0], short.end())
     rows = np.flatnonzero(corpus.titles.names(short[0]) > .999)
     if not len(rows): return None
     best = max(rows, key=lambda row: (corpus.columns.citation_counts[row], -row))

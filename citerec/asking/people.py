@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .wording import GAP, Wording, said
-from ..files import made_once
+from ..files import made_once, shipped_words
 from ..identity import unaccented
 
 # %% ../../nbs/18_people.ipynb #c005
@@ -84,50 +84,8 @@ class AuthorIndex:
 # %% ../../nbs/18_people.ipynb #c017
 _PARTICLES = frozenset("van von der den de del della di da dos das du la le el bin ibn ter ten zu st af av".split())
 _SUFFIXES = frozenset("jr jr. sr sr. ii iii iv".split())
-_NO_NAMES = frozenset("""a an the and or of on in about from by at for to with without into over under within using via
-through
-between among as is are was were be been being that which who whom whose where when while since until till before after
-during than
-then this these those it its their his her they them he she we our my your i you not no any all some more most least
-papers paper
-articles article works work publications publication research study studies survey surveys review reviews literature
-preprint
-preprints thesis dissertation published written authored presented released regarding concerning related discussing
-dealing covering
-wrote write has have had did do does can could would please people researchers authors author scientists someone
-somebody anyone
-anybody everyone nobody women men students others experts linguists humans human machines machine hand hands example
-examples default
-design means doing step year years date topic topics venue relevance citation citations what how why there recent
-latest new best
-award awards native non large small neural deep learning language languages model models data network networks llm llms
-gpt bert
-transformer transformers training reinforcement attention jointly first second each one two three both either neither
-also only just
-even together group team lab colleagues coauthors collaborators him me us nlp ai ml mt computers computer children
-adults speakers
-annotators crowd crowdworkers workers users readers writers learners teachers lawyers doctors patients itself
-themselves accident
-chance virtue far heart law laws now today something anything everything nothing stuff title titled called named titles
-journal
-conference workshop proceedings track anthology tell show give find get list recommend suggest need want looking search
-et al what's
-it's let's who's that's world women's men's children's author's alzheimer's parkinson's zipf's bayes moore viterbi
-naive gibbs markov""".split())
-_GROUPS = frozenset("""google deepmind openai microsoft facebook meta stanford mit cmu ai2 nvidia amazon apple ibm
-baidu tencent alibaba
-huawei anthropic berkeley edinburgh oxford cambridge princeton harvard yale carnegie university universities univ eth
-epfl hugging
-huggingface cohere mistral salesforce bloomberg adobe samsung naver bytedance cornell toronto montreal mila tsinghua
-peking fudan
-zhejiang tokyo kyoto berlin munich saarland germany france china japan india europe africa asia america usa spain italy
-canada brazil
-korea israel australia switzerland sweden netherlands denmark finland norway russia iran turkey singapore ireland
-scotland poland
-austria belgium portugal greece mexico vietnam indonesia pakistan egypt kenya nigeria ethiopia wikipedia twitter reddit
-youtube latin
-springer elsevier ieee acm wiley acl semantic scholar january february march april june july august september october
-november december""".split())
+_NO_NAMES = frozenset(shipped_words("people")["no names"])
+_GROUPS = frozenset(shipped_words("people")["groups and places"])
 _LATER = frozenset("he le an do so you hu may will me her to on in".split())  # function words that are also surnames
 
 # %% ../../nbs/18_people.ipynb #c018

@@ -17,8 +17,9 @@ import numpy as np
 
 from ..agents.query import Named, keywords, language_note, resolve, topics_of
 from .synonyms import with_other_names
-from ..cards import _BORDER, STYLE, _box, _cite, _columns, _facts, _safe, _titled, _unfolding, _wrap
-from ..data.corpus import Corpus
+from ..cards import (CARD_CSS, STYLE, cite_box, edged_box, facts_line, html_of, text_width, title_html,
+                           unfolding, wrapped)
+from ..data.corpus import Corpus, papers_known_as
 from ..data.lexical import stems
 from ..data.vectors import top_k
 from ..errors import CiterecError
@@ -134,7 +135,8 @@ _SURE = 2  # lists that a name counts for: a paper need not have a word of its o
 def _called(corpus: Corpus, wording: str, filters: SearchFilter, mask: np.ndarray | None) -> list[Listed]:
     "The papers that citing sentences call by the wording, or by one of its words that is written like a name."
     names = dict.fromkeys([wording, *names_in(wording)])
-    rows = dict.fromkeys(corpus.columns.rows(id for name in names for id in corpus.known_as(name, filters.exclude_ids)))
+    called = (paper_id for name in names for paper_id in papers_known_as(corpus, name, filters.exclude_ids))
+    rows = dict.fromkeys(corpus.columns.rows(called))
     allowed = [row for row in rows if mask is None or mask[row]]
     return [Listed(wording, "name", tuple(allowed), (1.0,) * len(allowed))] * _SURE
 
@@ -253,18 +255,18 @@ def _card(result: SearchResult,
           ) -> str:
     "A result as HTML."
     r, abstract = _as_recommendation(result), result.paper.abstract
-    more = _unfolding("why", result.paper.text_kind.capitalize(), f"<p>{_safe(abstract)}</p>") if abstract else ""
-    how = f'<p class="citerec-confidence">{_safe(said)}</p>' if (said := _how(result)) else ""
-    facts = f'<p class="citerec-facts">{_safe(_facts(r))}</p>' if _facts(r) else ""
-    return (f'<div class="citerec-card" role="listitem" style="{_BORDER}">{_titled(r)}{facts}{how}{more}'
-            f'{_cite(result.paper, key or citation_key(result.paper))}{acts}</div>')
+    more = unfolding("why", result.paper.text_kind.capitalize(), f"<p>{html_of(abstract)}</p>") if abstract else ""
+    how = f'<p class="citerec-confidence">{html_of(said)}</p>' if (said := _how(result)) else ""
+    facts = f'<p class="citerec-facts">{html_of(facts_line(r))}</p>' if facts_line(r) else ""
+    return (f'<div class="citerec-card" role="listitem" style="{CARD_CSS}">{title_html(r)}{facts}{how}{more}'
+            f'{cite_box(result.paper, key or citation_key(result.paper))}{acts}</div>')
 
 def _lines(result: SearchResult, width: int) -> str:
     "A result as text."
     r, paper = _as_recommendation(result), result.paper
-    head = _wrap(f"{paper.title}{f' ({paper.year})' if paper.year else ''}", width, f"{result.rank:2}. ")
-    parts = [part for part in (_facts(r), _how(result), paper.url or "") if part]
-    return "\n".join([*head, *(line for part in parts for line in _wrap(part, width, lines=2))])
+    head = wrapped(f"{paper.title}{f' ({paper.year})' if paper.year else ''}", width, f"{result.rank:2}. ")
+    parts = [part for part in (facts_line(r), _how(result), paper.url or "") if part]
+    return "\n".join([*head, *(line for part in parts for line in wrapped(part, width, lines=2))])
 
 # %% ../../nbs/62_search.ipynb #s027
 NO_RESULTS = "No paper of this corpus fits. Drop a limit, or say more about the topic."
@@ -292,8 +294,8 @@ class SearchResults(Citable, Sequence[SearchResult]):
         return [words for words in (*self.notes, f"Limits: {told}." if told else "", also) if words]
 
     def __repr__(self) -> str:
-        width = _columns(None)
-        above = "\n".join(line for words in self.said for line in _wrap(words, width, ""))
+        width = text_width(None)
+        above = "\n".join(line for words in self.said for line in wrapped(words, width, ""))
         nothing = [] if self._results or not self.parsed.is_relevant else [NO_RESULTS]
         return "\n\n".join(filter(None, [above, *(_lines(result, width) for result in self._results), *nothing]))
 
@@ -309,7 +311,7 @@ class SearchResults(Citable, Sequence[SearchResult]):
         cards = "".join(_card(result, key, acts) for result, key in zip(self._results, keys, strict=True))
         nothing = "" if cards or not self.parsed.is_relevant else f"<p>{NO_RESULTS}</p>"
         listed = f'<div role="list" aria-label="Results">{cards}</div>' if cards else nothing
-        return f'<div class="citerec">{STYLE}{_box("notice", "#1976d2", said)}{listed}</div>'
+        return f'<div class="citerec">{STYLE}{edged_box("notice", "#1976d2", said)}{listed}</div>'
 
     @property
     def source_paper(self) -> Paper | None:

@@ -86,9 +86,9 @@ def _add_edges(store: Store, edges: Iterable[CitationEdge], known: set[str]) -> 
 def _take_citations(store: Store, source: Source, progress: bool) -> None:
     "Add citations and contexts inside the corpus; the number of citations that lead outside is a note of the store."
     if store.get_meta("citations") == "done": return
-    known = set(store.ids())
+    known = set(store.by_row.ids())
     listed = (CitationEdge(source_id=paper, target_id=cited)
-              for paper, references in store.references() for cited in references if cited != paper)
+              for paper, references in store.by_row.references() for cited in references if cited != paper)
     edges = tqdm(itertools.chain(listed, source.edges()), desc="citations", unit=" citations", disable=not progress)
     outside = _add_edges(store, edges, known)
     for contexts in batches(tqdm(source.contexts(), desc="citing sentences", unit=" sentences", disable=not progress)):
@@ -122,39 +122,40 @@ class _Work:
 def _make_vectors(work: _Work) -> None:
     def vectors(start: int, stop: int) -> np.ndarray:
         if work.ready is not None: return work.ready[start:stop]
-        return work.embedder.embed(work.store.texts(start, stop, work.embedder.card.separator))
-    write_vectors(work.folder / "vectors", work.store.ids(), vectors, work.progress)
+        return work.embedder.embed(work.store.by_row.texts(start, stop, work.embedder.card.separator))
+    write_vectors(work.folder / "vectors", work.store.by_row.ids(), vectors, work.progress)
 
 # %% ../../nbs/40_building.ipynb #a016
 def _make_lexical(work: _Work) -> None:
     papers = len(work.store)
-    texts = (text for start in range(0, papers, PART) for text in work.store.texts(start, start + PART))  # part by part
+    starts, by_row = range(0, papers, PART), work.store.by_row
+    texts = (text for start in starts for text in by_row.texts(start, start + PART))  # part by part
     LexicalIndex.build(work.folder / "lexical", texts, progress=work.progress, total=papers)
 
-def _make_titles(work: _Work) -> None: TitleIndex.build(work.folder / "titles", work.store.titles())
+def _make_titles(work: _Work) -> None: TitleIndex.build(work.folder / "titles", work.store.by_row.titles())
 
 def _titled(store: Store) -> Iterator[tuple[str, str]]:
     "Titles and abstracts by row, part by part."
-    titles = store.titles()
+    titles = store.by_row.titles()
     for start in range(0, len(titles), PART):
-        for title, text in zip(titles[start : start + PART], store.texts(start, start + PART), strict=True):
+        for title, text in zip(titles[start : start + PART], store.by_row.texts(start, start + PART), strict=True):
             yield title, text[len(title.rstrip(".")) :]
 
 def _make_given(work: _Work) -> None: GivenNames.build(work.folder / "given", _titled(work.store))
 
 def _make_chunks(work: _Work) -> None:
-    ChunkIndex.build(work.folder / "chunks", work.store.chunks(), work.embedder, work.progress)
+    ChunkIndex.build(work.folder / "chunks", work.store.by_row.chunks(), work.embedder, work.progress)
 
 # %% ../../nbs/40_building.ipynb #a016s
 def _make_contexts(work: _Work) -> None:
-    ContextIndex.build(work.folder / "contexts", work.store.contexts_by_paper(), work.embedder, work.progress)
+    ContextIndex.build(work.folder / "contexts", work.store.by_row.contexts_by_paper(), work.embedder, work.progress)
 
 def _make_graph(work: _Work) -> None:
-    Graph.from_edges(work.store.edges(), len(work.store)).save(work.folder / "graph.npz")
+    Graph.from_edges(work.store.by_row.edges(), len(work.store)).save(work.folder / "graph.npz")
 
 def _make_qdrant(work: _Work) -> None:
-    store, ids = work.store, work.store.ids()
-    columns = PaperColumns(ids, store.years(), store.citation_counts(), store.concepts())
+    store, ids = work.store, work.store.by_row.ids()
+    columns = PaperColumns(ids, store.by_row.years(), store.by_row.citation_counts(), store.by_row.concepts())
     EmbeddedIndex.build(work.folder / "qdrant", read_vectors(work.folder / "vectors", ids), columns, work.progress)
 
 # %% ../../nbs/40_building.ipynb #a017
@@ -268,7 +269,7 @@ def _noticing_removal(path: Path) -> Iterator[None]:
 # %% ../../nbs/40_building.ipynb #a034
 def _manifest_of(source: Source, store: Store, embedder: Embedder, fingerprint: str) -> dict[str, Any]:
     "The facts of a manifest about the source, the counts and the model."
-    about, passages = source.describe(), len(store.chunks())
+    about, passages = source.describe(), len(store.by_row.chunks())
     counts = store.counts() | {"edges_outside": int(store.get_meta("edges_outside") or 0)}
     return {"schema_version": SCHEMA_VERSION, "source": source.name,
             "text_kind": "summary" if store.summaries else "abstract",

@@ -378,7 +378,7 @@ _NEAR = .8  # least cosine of each vector, where the median is enough: its text 
 def _check_model(path: Path, vectors: np.ndarray, store: Store, embedder: Embedder) -> None:
     "Raise `InputError` where a vector is not what the model makes of its paper."
     rows = sorted({round(row) for row in np.linspace(0, len(store) - 1, _SAMPLED)}) if len(store) else []
-    own = embedder.embed([store.texts(row, row + 1, embedder.card.separator)[0] for row in rows])
+    own = embedder.embed([store.by_row.texts(row, row + 1, embedder.card.separator)[0] for row in rows])
     given = np.asarray(vectors[rows], dtype=np.float32)
     cosines = (own * given).sum(1) / np.linalg.norm(given, axis=1)
     if not rows or (near := cosines >= (_NEAR if np.median(cosines) >= _SAME else _SAME)).all(): return

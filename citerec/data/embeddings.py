@@ -48,7 +48,7 @@ def embed_corpus(corpus: Corpus,
     embedder = Embedder(model, corpus.settings.embedding_batch, corpus.settings.device)
     made = Embedding(model, embedder.sha256, embedder.dim, len(corpus), _folder_name(model, embedder.sha256))
     def vectors_of(start: int, stop: int) -> np.ndarray:
-        return working.embed(corpus.store.texts(start, stop, embedder.card.separator))
+        return working.embed(corpus.store.by_row.texts(start, stop, embedder.card.separator))
     try:
         place = real_folder(_place(corpus), made.folder)
         with embedding_on(corpus.settings.engine, embedder) as working:

@@ -25,17 +25,10 @@ from citerec.data.packed import (
 )
 from .vectors import top_k
 from ..errors import CorpusError
-from ..files import MOST_JSON, REPAIR, reading, read_json, whole_folder, write_atomically
+from ..files import MOST_JSON, REPAIR, reading, read_json, shipped_words, whole_folder, write_atomically
 
 # %% ../../nbs/36_lexical.ipynb #c005
-STOPWORDS = frozenset("""
-a about above after again all also although am an and any are as at be because been before being between
-both but by can cannot could did do does doing down during each either et al few for from further had has
-have having he her here hers him his how however i if in into is it its itself just may me might more
-most much must my no nor not now of off on once one only or other our ours out over own same she should
-so some such than that the their theirs them then there these they this those through thus to too two
-under until up upon us use used using very via was we were what when where which while who whom why will
-with within without would yet you your""".split())
+STOPWORDS = frozenset(shipped_words("english")["not indexed"])
 _WORD = re.compile(r"[a-z0-9]{2,}")
 
 def words(text: str,

@@ -77,7 +77,7 @@ def marker_queries(corpus: Corpus,
     "One query for each citation marker: the text around it, and as relevant papers all that the marker cites."
     places: dict[str, list[CitationContext]] = defaultdict(list)
     cited: dict[str, dict[str, None]] = defaultdict(dict)
-    for context in corpus.contexts():
+    for context in corpus.store.contexts():
         if context.cited_id == context.citing_id: continue
         places[context.group_id or context.context_id].append(context)
         cited[context.citing_id][context.cited_id] = None

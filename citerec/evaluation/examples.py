@@ -66,8 +66,9 @@ class CitingCorpus(Protocol):
     def graph(self) -> Any:
         "The citations: `graph.references_of(row)` gives rows."
 
-    def contexts(self) -> Sequence[CitationContext]:
-        "All citing sentences."
+    @property
+    def store(self) -> Any:
+        "The records: `store.contexts()` gives all citing sentences."
 
     def papers(self, paper_ids: Sequence[str], /) -> list[Paper]:
         "The papers with these ids."
@@ -141,7 +142,7 @@ class _Maker:
     def __init__(self, corpus: CitingCorpus, negatives: int, seed: int,
                  ranking: Callable[[str], Iterable[str]] | None, missed: Iterable[tuple[str, str]]):
         self.corpus, self.most, self.seed, self.ranking = corpus, negatives, seed, ranking
-        contexts = corpus.contexts()
+        contexts = corpus.store.contexts()
         self.known, self.cited, self.siblings = set(corpus.ids), _bibliographies(corpus, contexts), _siblings(contexts)
         self.missed: dict[str, list[str]] = defaultdict(list)
         for example_id, paper_id in missed: self.missed[example_id].append(paper_id)
@@ -170,7 +171,7 @@ def make_examples(corpus: CitingCorpus,  # with citing sentences
     _check_numbers(n, negatives)
     maker, said = _Maker(corpus, negatives, seed, ranking, missed), set[tuple[str, str]]()
     skipped, out = Counter(dict.fromkeys(SKIPPED, 0)), list[CitationExample]()
-    contexts = sorted(corpus.contexts(), key=lambda c: c.context_id)
+    contexts = sorted(corpus.store.contexts(), key=lambda c: c.context_id)
     random.Random(seed).shuffle(contexts)
     for context in contexts:
         if len(out) == n: break

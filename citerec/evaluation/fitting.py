@@ -44,7 +44,7 @@ from ..recommender import load
 from ..schema import EvalSample, Evidence, SearchFilter
 from ..text import clean
 from ..writing.claims import MARKER, OTHER, marked_at
-from ..writing.draft import Draft
+from ..writing.draft import Draft, papers_of_keys
 
 # %% ../../nbs/84_fitting.ipynb #c005
 FOLDS = 5
@@ -88,7 +88,7 @@ def sentence_queries(corpus: Corpus,
                      unmarked: float = .3,  # share of them whose marker is taken out
                      ) -> list[EvalSample]:
     "Citing sentences and the paper that each cites."
-    rng, contexts, out = np.random.default_rng(seed), corpus.store.contexts_by_paper(), list[EvalSample]()
+    rng, contexts, out = np.random.default_rng(seed), corpus.store.by_row.contexts_by_paper(), list[EvalSample]()
     used = defaultdict[int, int](int)  # sentences taken so far, by cited paper
     for i in rng.permutation(len(contexts)):
         context_id, citing_id, cited, text = contexts[i]
@@ -127,7 +127,7 @@ def paragraph_queries(corpus: Corpus,
     "A few citing sentences of one document each, without markers, and all that they cite."
     rng, out = random.Random(seed), list[EvalSample]()
     by_document = defaultdict[str, list[tuple[str, int, str]]](list)
-    for context_id, citing_id, cited, text in corpus.store.contexts_by_paper():
+    for context_id, citing_id, cited, text in corpus.store.by_row.contexts_by_paper():
         if citing_id in avoided or len(text.split()) < _LEAST_SENTENCE: continue
         by_document[citing_id].append((context_id, cited, clean(text)))
     documents = sorted(d for d, contexts in by_document.items() if len(contexts) >= _SENTENCES[0])
@@ -148,7 +148,8 @@ _FEW = 4  # papers among which a choice can be learned
 def _cited_by_document(corpus: Corpus) -> Callable[[str], set[str]]:
     "What the corpus knows of a document's citations: its references, and what its sentences cite."
     in_sentences = defaultdict[str, set[str]](set)
-    for _, citing_id, cited, _ in corpus.store.contexts_by_paper(): in_sentences[citing_id].add(corpus.ids[cited])
+    for _, citing_id, cited, _ in corpus.store.by_row.contexts_by_paper():
+        in_sentences[citing_id].add(corpus.ids[cited])
     def cited_by(document: str) -> set[str]:
         row = corpus.columns.row_of.get(document)
         references = [] if row is None else [corpus.ids[r] for r in corpus.graph.references_of(row)]
@@ -188,6 +189,8 @@ def training_queries(corpus: Corpus,
                                *paragraph_queries(corpus, paragraphs, avoided, seed)], seed)
 
 # %% ../../nbs/84_fitting.ipynb #c008
+_BY_CANDIDATE = ("rows", "values", "by_variant", "sentences", "likeness", "similar")  # arrays of the evidence
+
 @dataclass(frozen=True)
 class QueryBlock:
     "One query: its evidence, and which candidates are relevant."
@@ -225,8 +228,6 @@ class QueryBlock:
             "found_by": {family: by[kept] for family, by in self.evidence.found_by.items()}})
         known = None if self.known is None else self.known[kept]
         return replace(self, evidence=evidence, relevant=self.relevant[kept], known=known)
-
-_BY_CANDIDATE = ("rows", "values", "by_variant", "sentences", "likeness", "similar")  # arrays of the evidence
 
 # %% ../../nbs/84_fitting.ipynb #k12
 # how much a query counts, by the first letters of its id; others: 1. Sentences are many, so the other kinds count more
@@ -582,6 +583,8 @@ def save_ranker(folder: Path,
         raise InputError(f"Another process saves a ranker in {folder}.", "Wait for it, or stop it.") from None
 
 # %% ../../nbs/84_fitting.ipynb #c024
+_BAR = 200  # pixels of a bar for a value of 1
+
 @dataclass(frozen=True, repr=False)
 class FitReport:
     "What fitting a corpus came to. Shows itself as a sentence; its fields can also be read by key."
@@ -611,8 +614,6 @@ class FitReport:
                        f'width:{_BAR * value:.0f}px"></div></td></tr>'
                        for name, value in ((self.in_use[self.against], self.before), ("fitted now", self.after)))
         return f"<table>{bars}</table><p>{self!r}; {'kept' if self.kept else 'not kept'}</p>"
-
-_BAR = 200  # pixels of a bar for a value of 1
 
 # %% ../../nbs/84_fitting.ipynb #k43
 MIN_QUERIES = 100  # below it there is too little to learn from
@@ -671,7 +672,7 @@ def _citations_of(draft: Draft) -> Iterator[tuple[str, list[str]]]:  # text with
         parts = sentence.marked.replace(MARKER, OTHER).split(OTHER)
         if len(parts) != len(sentence.citations) + 1: continue  # a slot is open
         for i, n in enumerate(sentence.citations):
-            cited = [paper for paper in draft.papers_of(draft.citations[n].keys) if paper not in draft.itself]
+            cited = [paper for paper in papers_of_keys(draft, draft.citations[n].keys) if paper not in draft.itself]
             if cited: yield f"{sentence.previous} {marked_at(parts, i)}".strip(), cited
 
 # %% ../../nbs/84_fitting.ipynb #k45ys

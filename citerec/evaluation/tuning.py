@@ -160,6 +160,8 @@ def _vectors(network: Any, embedder: Embedder, texts: Sequence[str]) -> Any:
     return torch.nn.functional.normalize(pooled, dim=1)
 
 # %% ../../nbs/84b_tuning.ipynb #u021
+_SORTED = 20  # batches whose texts are sorted by length together
+
 @dataclass(frozen=True)
 class _Plan:
     "What decides how a training goes."
@@ -182,8 +184,6 @@ class _Plan:
                 batches += [part[i : i + size] for i in range(0, len(part), size)]
             rng.shuffle(batches)
             yield from batches
-
-_SORTED = 20  # batches whose texts are sorted by length together
 
 def _fingerprint(corpus: Corpus, queries: Sequence[EvalSample]) -> str:
     "A hash of all that is learned from."

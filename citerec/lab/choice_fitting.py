@@ -61,7 +61,7 @@ def marker_lists(corpus: Corpus,
                  most: int | None = None,  # markers that are looked at; None: all
                  ) -> list[EvalSample]:
     "The citation markers of a corpus, each with what its document's sentences cite as the only candidates."
-    found = marker_queries(corpus, most or len(corpus.contexts()))
+    found = marker_queries(corpus, most or len(corpus.store.contexts()))
     questions = given([q for q in found if len(q.library) >= _FEWEST], known=False, within="library")
     return [q if i % _UNMARKED else q.model_copy(update={"text": clean(q.text)}) for i, q in enumerate(questions)]
 

@@ -102,7 +102,7 @@ def first_lessons(corpus: Corpus,
                   ) -> FirstLessons:
     "What a corpus teaches about sentences that cite. Raises `InputError` for one without citing sentences."
     papers = corpus.papers(sorted(corpus.ids))
-    citing, others = citing_sentences(corpus.contexts(), {p.paper_id: called(p.authors) for p in papers})
+    citing, others = citing_sentences(corpus.store.contexts(), {p.paper_id: called(p.authors) for p in papers})
     if not citing: raise InputError(f"The corpus in {corpus.folder} has no citing sentences.", "Name one that has.")
     rest = [*_of_abstracts([p.abstract for p in papers if p.abstract], abstracts, random.Random(seed))]
     kinds = [len(citing), len(others), len(rest)]

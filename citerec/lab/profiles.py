@@ -54,8 +54,8 @@ class Profiles:
             raise InputError("The corpus has no citing sentences.", "Build it from a source that gives some.")
         self.corpus, self._index = corpus, corpus.context_index
         papers, sentences = len(corpus), len(self._index.cited)
-        said = (without_markers(text) for *_, text in corpus.store.contexts_by_paper())
-        counts, self._columns = _counts(chain(corpus.store.texts(), said))
+        said = (without_markers(text) for *_, text in corpus.store.by_row.contexts_by_paper())
+        counts, self._columns = _counts(chain(corpus.store.by_row.texts(), said))
         self._said = counts[papers:]
         self._citing = sparse.csr_matrix((np.ones(sentences, dtype=np.float32),
                                           (self._index.cited, np.arange(sentences))), shape=(papers, sentences))

@@ -54,7 +54,7 @@ class _Parents:
         self.cited = [[self.row[r] for r in p.references if r in self.row] for p in papers]
         self.papers = [p.model_copy(update={"references": ()}) for p in papers]
         self.parts = [[p.abstract[a:b] for a, b in sentences(p.abstract)] for p in papers]
-        self.contexts = corpus.contexts()
+        self.contexts = corpus.store.contexts()
         self.words = len(corpus.lexical.frequencies) / math.sqrt(self.size)
 
     def id_of(self, i: int) -> str: return self.ids[i] if i < self.size else f"made:{i}"

@@ -28,7 +28,7 @@ from ..text import clean, title_and_abstract
 def by_rank_bm25(corpus: Corpus, settings: Settings) -> System:
     "BM25 as the package rank_bm25 computes it."
     from rank_bm25 import BM25Okapi
-    index = BM25Okapi([stems(t) or [""] for t in corpus.store.texts()], k1=K1, b=B)
+    index = BM25Okapi([stems(t) or [""] for t in corpus.store.by_row.texts()], k1=K1, b=B)
     def search(text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
         scores = index.get_scores(list(dict.fromkeys(stems(text))))
         mask = corpus.columns.mask(filters)

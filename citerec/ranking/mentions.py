@@ -57,7 +57,7 @@ def _rows_by_surname(corpus: Corpus) -> dict[str, list[int]]:
     "For each surname the papers of those who have it."
     if corpus not in _SURNAMES:
         by: dict[str, list[int]] = {}
-        for row, authors in enumerate(corpus.store.authors()):
+        for row, authors in enumerate(corpus.store.by_row.authors()):
             for name in {*map(surname, authors)}: by.setdefault(name, []).append(row)
         _SURNAMES[corpus] = by
     return _SURNAMES[corpus]
@@ -66,7 +66,7 @@ def _rows_by_surname(corpus: Corpus) -> dict[str, list[int]]:
 def _written_by(corpus: Corpus, people: Sequence[str], rows: np.ndarray) -> dict[str, np.ndarray]:
     "For each surname, which papers have it."
     if len(corpus) <= LARGE: return {name: np.isin(rows, _rows_by_surname(corpus).get(name, ())) for name in people}
-    authors = corpus.store.authors_at(rows.tolist()) if people else {}
+    authors = corpus.store.by_row.authors_at(rows.tolist()) if people else {}
     surnames = [{*map(surname, authors[row])} for row in rows.tolist()] if people else []
     return {name: np.array([name in own for own in surnames], dtype=bool) for name in people}
 

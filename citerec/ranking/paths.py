@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..data.corpus import Corpus
+from ..data.corpus import Corpus, contexts_at
 from ..schema import CitationPath, Evidence, Relation
 
 # %% ../../nbs/46_paths.ipynb #c023a
@@ -34,7 +34,7 @@ def _cited_by(corpus: Corpus,
 def _sentences(corpus: Corpus, evidence: Evidence, places: Sequence[int]) -> dict[int, CitationPath]:
     "The path through the most similar citing sentence, for those candidates that have one."
     wanted = {int(evidence.sentences[i]): i for i in places if evidence.sentences[i] >= 0 and evidence.similar[i] > 0}
-    contexts = corpus.contexts_at(list(wanted))
+    contexts = contexts_at(corpus, list(wanted))
     known = [c.citing_id for c in contexts.values() if c.citing_id in corpus.columns.row_of]
     titles = {paper_id: brief[0] for paper_id, brief in corpus.briefs(known).items()}
     paths = {}

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from ..data.contexts import ContextIndex
-from ..data.corpus import Corpus
+from ..data.corpus import Corpus, nearest_papers, paper_cosines
 from ..data.graph import Graph, push
 from ..data.lexical import stems
 from ..data.vectors import cosines, top_k
@@ -145,12 +145,12 @@ def similarities(corpus: Corpus,
                  ) -> np.ndarray:  # float32, shape (papers, queries); 0 where an index does not find the paper
     "How near papers are to each query."
     if len(corpus) <= EXACT_UP_TO and not corpus.settings.qdrant_url:
-        return corpus.cosines(np.ascontiguousarray(vectors.T))
+        return paper_cosines(corpus, np.ascontiguousarray(vectors.T))
     out = np.zeros((len(corpus), len(vectors)), dtype=np.float32)
     voting = SearchFilter(year_max=filters.year_max, exclude_ids=filters.exclude_ids)
     for i, vector in enumerate(vectors):
         for wanted in dict.fromkeys([filters, voting]):
-            rows, near = corpus.nearest(vector, ASKED, wanted)
+            rows, near = nearest_papers(corpus, vector, ASKED, wanted)
             out[rows, i] = near
     return out
 
@@ -291,6 +291,8 @@ def _centroid(corpus: Corpus, closest: Sequence[int]) -> np.ndarray | None:
     return mean / max(float(np.linalg.norm(mean)), 1e-9)
 
 # %% ../../nbs/45_signals.ipynb #s020
+_BY_WORDS = ("bm25", "bm25_head", "bm25_expanded", "bm25_topic")  # unknown where the lexical index has failed
+
 @remembered(2)
 def ask(corpus: Corpus,
         queries: Queries,
@@ -322,8 +324,6 @@ def ask(corpus: Corpus,
     named = mentions(corpus, queries.body, queries.near) if words else Mentions()
     by_tuned, ctx_tuned = tuned_signals(corpus, queries, filters) if meaning else ({}, {})
     return IndexAnswers(whole | by_tuned, context | ctx_tuned, by_variant, sentences, tuple(fused), centroid, named)
-
-_BY_WORDS = ("bm25", "bm25_head", "bm25_expanded", "bm25_topic")  # unknown where the lexical index has failed
 
 # %% ../../nbs/45_signals.ipynb #s022
 SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.values`
@@ -394,7 +394,7 @@ def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, seen: Filtere
     "The values of some papers from the indexes and the corpus: the fields of `Evidence` with a row for each candidate."
     values = np.full((len(rows), len(SIGNALS)), np.nan, dtype=np.float32)
     for name, whole in (asked.whole | asked.context).items(): values[:, SIGNALS.index(name)] = whole[rows]
-    if asked.centroid is not None: values[:, SIGNALS.index("centroid")] = corpus.cosines(asked.centroid, rows)
+    if asked.centroid is not None: values[:, SIGNALS.index("centroid")] = paper_cosines(corpus, asked.centroid, rows)
     values[:, SIGNALS.index("authors_named")] = authors_named(corpus, asked.mentions.people, rows)
     years = corpus.columns.years[rows]
     values[:, SIGNALS.index("year_named")] = years_apart(asked.mentions.years, years)

@@ -59,6 +59,7 @@ def _limit_time(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds) + 1, hard))
 
 # %% ../../nbs/28a_apart.ipynb #c009
+_OTHER = "Choose another copy of it."
 _Answer = dict[str, Any]  # "paper": a paper, or "refused": a problem and what to do about it
 
 def _answer(path: Path, limits: PdfLimits) -> _Answer:
@@ -67,8 +68,6 @@ def _answer(path: Path, limits: PdfLimits) -> _Answer:
     except InputError as e: return {"refused": [e.problem, e.fix]}
     except MemoryError: return {"refused": _too_much(path, limits)}
     except Exception as e: return {"refused": [f"{path} cannot be read ({type(e).__name__}).", _OTHER]}
-
-_OTHER = "Choose another copy of it."
 
 def _too_much(path: Path, limits: PdfLimits) -> tuple[str, str]:
     return f"{path} needs more than {limits.memory / 2**30:g} GB of memory to be read.", _OTHER

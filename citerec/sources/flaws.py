@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..files import shipped_words
-from .formats import (_GROUP, _RIS_LINE, _listed, _objects, _split, CSL_FIELDS, CSL_KINDS, EXTENDED,
-                                     RIS_KINDS, csl_list)
+from .formats import (CSL_FIELDS, CSL_KINDS, EXTENDED, GROUP_NAME, RIS_KINDS, RIS_LINE, csl_list,
+                                     json_objects, names_by_commas, split_at)
 from .records import has_others
 
 # %% ../../nbs/14a_flaws.ipynb #f005
@@ -37,16 +37,16 @@ _AND = "Separate the names with “and”."
 
 def _odd_names(role: str, text: str) -> Iterator[tuple[str, str, bool]]:
     "What is wrong with a list of names in BibTeX, what to do, and whether BibTeX stops at it."
-    names = _split(f" {text} ", r"\s+(?:and|AND|And)(?=\s)") if text.strip() else []
+    names = split_at(f" {text} ", r"\s+(?:and|AND|And)(?=\s)") if text.strip() else []
     if not all(names): yield f"the {role}s have an “and” without a name", "Remove it, or add the name.", False
     for name in filter(None, names):
         if EXTENDED.match(name): continue
         if name.strip() != "others" and has_others([name]):
             yield f"“{name}” is a name to BibTeX", "Write “and others”.", False
-        several, group = _listed(name), _GROUP.search(name)
-        if len(_split(re.sub(r"&\w+;", "", name), ";")) > 1:
+        several, group = names_by_commas(name), GROUP_NAME.search(name)
+        if len(split_at(re.sub(r"&\w+;", "", name), ";")) > 1:
             yield f"the {role}s are separated by semicolons, so they are one name to BibTeX", _AND, False
-        elif not group and len(_split(name, r"\\?&(?!\w+;)")) > 1:
+        elif not group and len(split_at(name, r"\\?&(?!\w+;)")) > 1:
             yield f"the {role}s are separated by “&”, so they are one name to BibTeX", _AND, False
         elif len(several) > 1:
             yield f"the {role}s are separated by commas, so they are one name to BibTeX", _AND, len(several) > 3
@@ -277,7 +277,7 @@ def ris_flaws(text: str,  # of a RIS file
     "What a reference manager would read otherwise in a RIS file."
     found, begun = list[Flaw](), 0  # the line on which an entry was begun that is still open
     for n, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
-        m = _RIS_LINE.match(line.rstrip())
+        m = RIS_LINE.match(line.rstrip())
         tag, value = (m[1], (m[2] or "").strip()) if m else ("", "")
         if begun and (tag == "TY"):
             found.append(Flaw(begun, "This entry is not closed.", f"Write “ER  - ” before line {n}."))
@@ -285,7 +285,7 @@ def ris_flaws(text: str,  # of a RIS file
         if tag == "TY" and value not in RIS_KINDS and value not in _RIS_TYPES:
             found.append(Flaw(n, f"“{value}” is no type of RIS.", "Write JOUR, CONF, BOOK, CHAP or GEN.", "warning"))
         if tag in ("AU", "A1", "A2", "ED") and (re.search(r";|\s(?:and|&)\s", value) or has_others([value])) \
-                and not _GROUP.search(value):
+                and not GROUP_NAME.search(value):
             found.append(Flaw(n, f"“{value}” is one name in RIS.", "Give each name a line of its own.", "warning"))
         if begun and not m and _TAG_LIKE.match(line):
             found.append(Flaw(n, f"“{line.strip()[:40]}” is no tag, so it is a part of the line before.",
@@ -327,7 +327,7 @@ def csl_flaws(text: str,  # of a CSL-JSON file
               ) -> list[Flaw]:
     "What a program that reads CSL-JSON would not understand in a file."
     text = text.removeprefix("\ufeff")
-    return [flaw for at, record in _objects(text, csl_list(text)) if isinstance(record, dict)
+    return [flaw for at, record in json_objects(text, csl_list(text)) if isinstance(record, dict)
             for flaw in _of_record(text.count("\n", 0, at) + 1, record)]
 
 def flaws(path: str | Path,  # of a bibliography

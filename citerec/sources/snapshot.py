@@ -28,7 +28,7 @@ from tqdm.auto import tqdm
 from ..errors import InputError
 from ..files import real_folder, whole_folder
 from ..schema import Paper
-from .openalex import TOPICS, TYPES, _check_types, _check_years, _redirected, _work_id, to_paper
+from .openalex import TOPICS, TYPES, check_work_types, check_year_span, redirected, to_paper, work_id_in
 from .records import clean_year, dig, dig_list, whole_number
 from .snapshot_files import Part, Snapshot, lines_of, open_snapshot
 from .source import Source
@@ -52,8 +52,8 @@ class SnapshotSelection:
         if wrong := [t for t in self.topics if not _GROUP.fullmatch(t)]:
             raise InputError(f"{wrong[0][:50]!r} is no id of a topic.", "Give ids such as T10028, subfields/1702, "
                              "fields/17 or C41008148, separated by commas, or all.")
-        _check_types(self.types)
-        _check_years(*self.years)
+        check_work_types(self.types)
+        check_year_span(*self.years)
         if self.min_citations < 0: raise InputError(f"min_citations is {self.min_citations}.", "Give 0 or more.")
         if self.max_works is not None and self.max_works < 1:
             raise InputError(f"max_works is {self.max_works}.", "Give 1 or more.")
@@ -81,7 +81,7 @@ _LARGEST = 2**63 - 1  # number of a work, in eight bytes
 
 def _number_of(value: Any) -> int | None:
     "5 for W5 or its address; None for anything else."
-    number = int(work_id[1:]) if (work_id := _work_id(value)) else -1
+    number = int(work_id[1:]) if (work_id := work_id_in(value)) else -1
     return number if 0 <= number <= _LARGEST else None
 
 # %% ../../nbs/20a_snapshot.ipynb #g016
@@ -246,7 +246,7 @@ def _moved(paper: Paper, moves: _Moves) -> Paper:
     now = {f"W{old}": f"W{new}" if new else "" for old, new in moves.of(numbers).items()}
     if not now: return paper
     there = tuple(one for one in paper.references if now.get(one) != "")
-    return _redirected(paper.model_copy(update={"references": there}), now)
+    return redirected(paper.model_copy(update={"references": there}), now)
 
 # %% ../../nbs/20a_snapshot.ipynb #g041
 @dataclass(frozen=True)

@@ -271,6 +271,7 @@ def task_of(body: Mapping[str, Any]) -> str:  # query, filters, reformulation, g
 
 def _sentence(abstract: str) -> str: return re.split(r"(?<=[.!?])\s", abstract.strip())[0]
 
+# %% ../../nbs/08_chat.ipynb #a6daa52d
 def obedient(body: Mapping[str, Any]) -> str:
     "A good model: it says nothing that it was not given."
     parts, task = quoted_parts(body), task_of(body)
@@ -287,6 +288,7 @@ def obedient(body: Mapping[str, Any]) -> str:
     form = "(Source {})" if any(name.startswith("Source") for name in parts) else "[{}]"
     return " ".join(f"{_sentence(t.partition(chr(10))[2])} {form.format(n)}" for n, t in cited[:2])
 
+# %% ../../nbs/08_chat.ipynb #fcfbd86e
 def echoing(body: Mapping[str, Any]) -> str:
     "A weak model: it repeats its instructions, and fills every field of a form with them."
     told, task = str(body["messages"][0]["content"]), task_of(body)
@@ -343,6 +345,7 @@ def twisting(body: Mapping[str, Any]) -> str:
     form = "(Source {})" if name.startswith("Source") else "[{}]"
     return f"{_sentence(text.partition(chr(10))[2])} {form.format(number)}"
 
+# %% ../../nbs/08_chat.ipynb #8db16679
 def thinking(body: Mapping[str, Any]) -> str:
     "A model that thinks aloud: with tags, with a closing tag alone, or in another spelling."
     kinds = ("<think>Okay, [1] says {it} was retracted [1]. Let me see.</think>", "Okay, [1] says {it} was retracted "

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .fake_openalex import _make_works
+from .fake_openalex import make_works
 
 # %% ../../nbs/09c_snapshots.ipynb #f005
 def made_up_works(count: int,
                   seed: int = 0,  # another one makes other works
                   ) -> list[dict[str, Any]]:  # as OpenAlex writes them
     "Works with made-up titles that cite each other."
-    return list(_make_works(count, seed)[0].values())
+    return list(make_works(count, seed)[0].values())
 
 def packed(works: Iterable[Any],  # works, or lines as bytes
            ) -> bytes:

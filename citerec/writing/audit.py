@@ -344,7 +344,7 @@ def _slipped(ours: Paper, theirs: Paper) -> bool:
 @remembered(1)
 def _titles(corpus: Corpus) -> list[str]:
     "The titles of a corpus by row."
-    return corpus.store.titles()
+    return corpus.store.by_row.titles()
 
 # %% ../../nbs/75_audit.ipynb #c028bs
 _WHOLES = frozenset("""proceedings mvproceedings book mvbook collection mvcollection inbook incollection

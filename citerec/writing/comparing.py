@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+from ..files import shipped_words
 from ..identity import surname, title_key
 from ..schema import Paper
 
@@ -287,14 +288,7 @@ _SIDE = re.compile(r"workshop|findings|demonstration|tutorial|companion|adjunct|
                    r"|dissertation|oral|poster|submission|submitted|under review|to appear|anthology", re.IGNORECASE)
 
 # %% ../../nbs/74_comparing.ipynb #c019b
-_SHORTENED = dict(pair.split("=") for pair in """
-    acad=academy acoust=acoustics adv=advances am=american anal=analysis ann=annals annu=annual appl=applications
-    artif=artificial assoc=association autom=automation commun=communications comput=computer conf=conference
-    discov=discovery empir=empirical eur=european eval=evaluation inf=information int=international intell=intelligence
-    intl=international j=journal knowl=knowledge lang=language learn=learning linguist=linguistics mach=machine
-    manag=management meet=meeting min=mining nat=natural natl=national netw=networks proc=proceedings process=processing
-    recog=recognition recognit=recognition represent=representations res=research resour=resources robot=robotics
-    sci=science stat=statistics syst=systems trans=transactions uncertain=uncertainty vis=vision""".split())
+_SHORTENED = dict(pair.split("=") for pair in shipped_words("venues")["shortened words"])
 _OTHERWISE = {r"\bcomput\.(?= linguist)": "computational", r"(?<=neural )comput\.": "computation",
               r"\bstat\.(?= assoc)": "statistical", r"\bintell\.(?= robot)": "intelligent"}  # beside some words
 

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
-           'remember_bibliography', 'remembered_bibliography', 'title_of', 'Draft', 'shared_out', 'missing',
-           'audit_file']
+           'remember_bibliography', 'remembered_bibliography', 'title_of', 'Draft', 'papers_of_keys', 'shared_out',
+           'missing', 'audit_file']
 
 # %% ../../nbs/79_draft.ipynb #d03
 import hashlib
@@ -17,12 +17,14 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
 
 import numpy as np
 from tqdm.auto import tqdm
 
+from ..data.corpus import Corpus, papers_known_as
 from ..errors import InputError
 from ..files import made_once, write_atomically
 from ..llm.quoting import one_line, shortened
@@ -281,9 +283,26 @@ def _read_draft(source: str | os.PathLike[str], format: Format | None, bibliogra
     if not (read.path and interrupted(read.path.parent)): return read
     return replace(read, notes=(*read.notes, Note(_UNFINISHED, "interrupted")))
 
-# %% ../../nbs/79_draft.ipynb #d21
+# %% ../../nbs/79_draft.ipynb #d017c04e
 _FORGET = "It was remembered for this draft. Name another one with --bib, or let --remember alone forget it."
 
+def _named_bibliography(source: Any, bibliography: Paths | None, also: Paths) -> Paths | None:
+    "The bibliography that was given for a draft, or remembered. Raises `InputError` for a file that is not there."
+    if not isinstance(source, str | os.PathLike): raise InputError("A draft is a path or a text.", "Give one of them.")
+    if bibliography is None and isinstance(source, os.PathLike):
+        bibliography = existing(remembered_bibliography(source), _FORGET) or None
+    for files in (bibliography or (), also): existing(files)
+    return bibliography
+
+def _own_bibliography(manuscript: Manuscript, given: Paths | None, corpus: Corpus) -> Bibliography:
+    return Bibliography.of(manuscript, corpus) if given is None else Bibliography.read(given, corpus)
+
+def _records_of(manuscript: Manuscript, corpus: Corpus) -> tuple[str, ...]:
+    "The draft's own records in the corpus, by its title."
+    title = title_of(manuscript)
+    return tuple(corpus.find(title)) if title else ()
+
+# %% ../../nbs/79_draft.ipynb #d21
 class Draft:
     "A draft that can be advised on, filled and audited."
     def __init__(self,
@@ -294,13 +313,8 @@ class Draft:
                  format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
                  progress: bool = False,  # show a progress bar while a long draft is read
                  ):
-        if not isinstance(source, str | os.PathLike):
-            raise InputError("A draft is a path or a text.", "Give one of them.")
-        if bibliography is None and isinstance(source, os.PathLike):
-            bibliography = existing(remembered_bibliography(source), _FORGET) or None
-        for files in (bibliography or (), also): existing(files)
-        self.source, self.format, self._given, self._progress = source, format, rec, progress
-        self._bibliography, self._also = bibliography, also
+        self.source, self.format, self._given, self._progress, self._also = source, format, rec, progress, also
+        self._bibliography = _named_bibliography(source, bibliography, also)
         _ = self.manuscript  # what cannot be read is refused here
 
     @classmethod
@@ -328,8 +342,7 @@ class Draft:
     @made_once
     def own(self) -> Bibliography:
         "The draft's own bibliography, matched with the corpus."
-        if self._bibliography is None: return Bibliography.of(self.manuscript, self.rec.corpus)
-        return Bibliography.read(self._bibliography, self.rec.corpus)
+        return _own_bibliography(self.manuscript, self._bibliography, self.rec.corpus)
 
     @made_once
     def bibliography(self) -> Bibliography:
@@ -339,13 +352,12 @@ class Draft:
     @made_once
     def itself(self) -> tuple[str, ...]:
         "The draft's own records in the corpus, by its title: a paper does not cite itself."
-        title = title_of(self.manuscript)
-        return tuple(self.rec.corpus.find(title)) if title else ()
+        return _records_of(self.manuscript, self.rec.corpus)
 
     @made_once
     def known(self) -> tuple[str, ...]:
         "The papers of the corpus that the draft cites, each once."
-        return tuple(dict.fromkeys(i for i in self.papers_of(self.manuscript.cited_keys) if i not in self.itself))
+        return tuple(dict.fromkeys(i for i in papers_of_keys(self, self.manuscript.cited_keys) if i not in self.itself))
 
     @made_once
     def _names(self) -> tuple[EntryNames, EntryNames]: return _names_of(self.manuscript, self.bibliography)
@@ -360,24 +372,6 @@ class Draft:
     def citations(self) -> tuple[Citation, ...]: return self.manuscript.citations
     @property
     def slots(self) -> tuple[Slot, ...]: return self.manuscript.slots
-
-    def papers_of(self,
-                  keys: Iterable[str],  # of citations
-                  ) -> Iterator[str]:  # ids
-        "The papers of the corpus that citation keys stand for."
-        return (e.corpus_id for key in keys if (e := self.bibliography.by_key.get(key)) and e.corpus_id)
-
-    def keys_in(self,
-                sentence: Sentence,  # of this draft
-                ) -> list[str]:
-        "The citation keys of a sentence."
-        return [key for n in sentence.citations for key in self.citations[n].keys]
-
-    def cited_in(self,
-                 sentence: Sentence,  # of this draft
-                 ) -> tuple[str, ...]:
-        "The papers of the corpus that a sentence cites."
-        return tuple(self.papers_of(self.keys_in(sentence)))
 
     def at(self,
            where: int | str,  # a line, "LINE:COLUMN", or "FILE:LINE", all from 1
@@ -418,8 +412,7 @@ class Draft:
               fits: bool = True,  # look at each claim and what it cites as well
               ) -> Report:
         "What is wrong with the bibliography, and with what is cited where."
-        claims = Claims(self.manuscript, self.own, self.rec.corpus, self.itself) if fits else None
-        return audit(self.manuscript, self.own, self.rec.corpus, look_up, claims)
+        return _audited(self, look_up, fits)
 
     def cite(self,
              place: Place | str,  # a text is a line, as of `at`
@@ -447,8 +440,7 @@ class Draft:
                   min_confidence: float = .3,  # as `write` had it
                   gaps: Container[Gap] = (),  # as `write` had them
                   ) -> list[str]:  # one line a place
-        """The places that `write` leaves open, with what comes nearest and the command that cites it.
-        They are in the order of the draft, those of one line from its end: no command moves a place that follows."""
+        "The places that `write` leaves open, in the order of the draft, and the command that cites what comes nearest."
         return _left_open(self.manuscript, list(filled), min_confidence, gaps)
 
     def told(self,
@@ -462,16 +454,39 @@ class Draft:
 
     def undo(self) -> str:  # what was taken back, in words
         "Take the last change back. Raises `InputError` where a file has changed since."
-        path = self.manuscript.files[0].path
-        if path is None: raise InputError("The draft is a text, not a file.", "Open a file to change it.")
-        said = undo(path)
-        self.refresh()
-        return said
+        return _undone(self)
 
     def __repr__(self) -> str: return f"Draft({self.manuscript})"
     def _repr_html_(self) -> str: return self.manuscript._repr_html_()
 
+# %% ../../nbs/79_draft.ipynb #1acd3173
 for _named in (Draft, Bibliography): documented(_named)
+
+def papers_of_keys(draft: Draft,
+                   keys: Iterable[str],  # of citations
+                   ) -> Iterator[str]:  # ids
+    "The papers of the corpus that citation keys stand for."
+    return (e.corpus_id for key in keys if (e := draft.bibliography.by_key.get(key)) and e.corpus_id)
+
+def _keys_in(draft: Draft, sentence: Sentence) -> list[str]:
+    "The citation keys of a sentence."
+    return [key for n in sentence.citations for key in draft.citations[n].keys]
+
+def _cited_in(draft: Draft, sentence: Sentence) -> tuple[str, ...]:
+    "The papers of the corpus that a sentence cites."
+    return tuple(papers_of_keys(draft, _keys_in(draft, sentence)))
+
+def _audited(draft: Draft, look_up: Any, fits: bool) -> Report:
+    claims = Claims(draft.manuscript, draft.own, draft.rec.corpus, draft.itself) if fits else None
+    return audit(draft.manuscript, draft.own, draft.rec.corpus, look_up, claims)
+
+def _undone(draft: Draft) -> str:
+    "Take the last change of a draft's file back."
+    path = draft.manuscript.files[0].path
+    if path is None: raise InputError("The draft is a text, not a file.", "Open a file to change it.")
+    said = undo(path)
+    draft.refresh()
+    return said
 
 # %% ../../nbs/79_draft.ipynb #d16a
 _SPARE = 10  # papers more than wanted, from which the own ones may rise
@@ -514,13 +529,13 @@ def _uses_title(draft: Draft, place: Place, key: str) -> bool:
 def _called(draft: Draft, place: Place) -> tuple[str, float] | None:
     "The key of an own entry whose name stands just before a slot, or first in a sentence; and how sure that is."
     sentence = sentence_at(draft.manuscript, place)
-    cited = set(draft.keys_in(sentence))
+    cited = set(_keys_in(draft, sentence))
     if isinstance(place, Slot):
         before = _asked(draft.manuscript, place).partition(MARKER)[0].rstrip()
         found = [key for key, end in draft._names[0].within(before) if len(before) - end <= _NEAR_NAME]
         return (found[-1], _SURE_BEFORE) if found and found[-1] not in cited else None
     if isinstance(place, Citation) or (isinstance(place, Gap) and place.name): return None
-    cited |= {key for s in draft.sentences[: sentence.index] for key in draft.keys_in(s)}
+    cited |= {key for s in draft.sentences[: sentence.index] for key in _keys_in(draft, s)}
     found = [key for key, _ in draft._names[0].within(sentence.text) if key not in cited]
     if not found: return None
     by_gap = _SURE_GAP if _uses_title(draft, place, found[0]) else _SURE_MENTION
@@ -547,7 +562,7 @@ def _by_itself(draft: Draft, place: Place, fitting: list[Recommendation], k: int
     "Judge what the sentence before cites or names by the sentence itself, which may have another topic."
     at, before = sentence_at(draft.manuscript, place), set[str]()
     near = reversed(draft.sentences[max(0, at.index - _BACK) : at.index])
-    if last := next((s for s in near if s.text == at.previous), None): before = set(draft.cited_in(last))
+    if last := next((s for s in near if s.text == at.previous), None): before = set(_cited_in(draft, last))
     names = set(proper_names(at.previous)) - set(proper_names(at.text))
     before |= {paper_called(draft.rec.corpus, name) for name in names}
     if not any(r.paper_id in before and (r.confidence or 0) >= _WORTH for r in fitting): return fitting
@@ -578,11 +593,11 @@ def _named_first(draft: Draft, place: Place, fitting: list[Recommendation], limi
 def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommendations:
     "Papers for one place, best first."
     sentence = sentence_at(draft.manuscript, place)
-    here = set(draft.cited_in(sentence))
+    here = set(_cited_in(draft, sentence))
     limits = {"known": draft.known, "again": True, "exclude": draft.itself, **limits}
     found, fitting = _fitting(draft, text_for(draft.manuscript, place), k + len(here), limits)
     fitting = _named_first(draft, place, _by_itself(draft, place, fitting, k + len(here), limits), limits)
-    asked, cited = _asked(draft.manuscript, place), draft.keys_in(sentence)
+    asked, cited = _asked(draft.manuscript, place), _keys_in(draft, sentence)
     outside = from_bibliography(draft.bibliography, asked, sentence.previous, cited)
     fitting = _own_first(draft, place, [*(r for r in fitting if r.paper_id not in here), *outside], limits)
     told = {key: value for key, value in found.state.metadata.items() if key != "dropped"}  # it counts a longer list
@@ -593,7 +608,7 @@ def _gaps(draft: Draft, threshold: float | None) -> list[Gap]:
     "Sentences that need a citation and have none."
     long = short_forms(draft.sentences)
     def paper_of(name: str) -> str: return paper_called(draft.rec.corpus, name, draft.itself, long.get(name, ""))
-    return find_gaps(draft.manuscript, threshold, uncited_names(draft.sentences, paper_of, draft.cited_in))
+    return find_gaps(draft.manuscript, threshold, uncited_names(draft.sentences, paper_of, partial(_cited_in, draft)))
 
 # %% ../../nbs/79_draft.ipynb #d16f
 _UNSURE = 1e-6  # what a paper without confidence is worth
@@ -683,7 +698,7 @@ def _paper(draft: Draft, paper: Recommendation | Paper | str) -> Paper:
     name = paper if isinstance(paper, str) else paper.yours or paper.paper_id
     if entry := draft.bibliography.find(name): return record_cited(entry)
     corpus = draft.rec.corpus
-    ids = [name] if name in corpus.columns.row_of else corpus.find(name) or corpus.known_as(name)
+    ids = [name] if name in corpus.columns.row_of else corpus.find(name) or papers_known_as(corpus, name)
     if not ids:
         raise InputError(f"Neither the bibliography nor the corpus has {name!r}.", "Name a key, an id or a title.")
     return corpus.papers(ids[:1])[0]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..files import shipped_words
-from ..sources.formats import _split
+from ..sources.formats import split_at
 from .prose import (AS_CODE, DOLLAR, EQUATION, REF, URL, Citation, Embedded, Found, Inclusion, OwnEntry,
                                    Span, TextFile, asks_for_citation, begin, end_paragraph, finish, heading, included,
                                    is_no_key, located, open_text, readable, unmarked)
@@ -1024,7 +1024,7 @@ def _amsref(r: LatexReader, view: LatexView, name: str, a: int, at: int) -> int:
         here = view.closes[here] + 1
     key, kind, fields = (view.text[slice(*place)].replace("\x00", "") for place in places)
     values: dict[str, list[str]] = {}
-    for part in _split(fields, ","):
+    for part in split_at(fields, ","):
         field, _, value = part.partition("=")
         if value.strip(): values.setdefault(field.strip(), []).append(value.strip().removeprefix("{").removesuffix("}"))
     written = ",".join(f"{field}={{{' and '.join(held)}}}" for field, held in values.items())

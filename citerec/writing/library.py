@@ -73,7 +73,7 @@ BY_TITLE = "title, authors and year"
 def _titled(corpus: Corpus) -> dict[str, list[str]]:
     "The ids of a corpus by the words of their titles."
     found: dict[str, list[str]] = {}
-    for paper_id, title in zip(corpus.ids, corpus.store.titles(), strict=True):
+    for paper_id, title in zip(corpus.ids, corpus.store.by_row.titles(), strict=True):
         found.setdefault(title_key(title), []).append(paper_id)
     return found
 
@@ -355,12 +355,7 @@ class Bibliography:
 
     def refreshed(self) -> "Bibliography":
         "The bibliography as its files are now; the same object where they have not changed. Raises `InputError`."
-        if not any(file.changed for file in self.files): return self
-        ours = [file.path for file in self.files]
-        entries, files = _entries_of(filter(Path.is_file, ours), self.corpus)
-        again = Bibliography((*entries, *(e for e in self.entries if e.path not in ours)), files, self.corpus)
-        again._kept.update(self._kept)
-        return again
+        return _refreshed(self)
 
     def report(self) -> BibliographyReport:
         "What became of every entry."
@@ -433,3 +428,14 @@ def _supports(bibliography: Bibliography, sentence: str, k: int, previous: str, 
                             paper.text_kind if text else "title",
                             dict(zip(SIGNALS, signals[i].tolist(), strict=True)))
                     for i, paper, (_, text) in zip(best, papers, quotes, strict=True))
+
+# %% ../../nbs/72_draft_library.ipynb #d387e2ca
+def _refreshed(bibliography: Bibliography) -> Bibliography:
+    "A bibliography as its files are now, with the vectors that were made."
+    if not any(file.changed for file in bibliography.files): return bibliography
+    ours = [file.path for file in bibliography.files]
+    entries, files = _entries_of(filter(Path.is_file, ours), bibliography.corpus)
+    others = (e for e in bibliography.entries if e.path not in ours)
+    again = Bibliography((*entries, *others), files, bibliography.corpus)
+    again._kept.update(bibliography._kept)
+    return again

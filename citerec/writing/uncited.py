@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..asking.synonyms import definitions
-from ..data.corpus import Corpus
+from ..data.corpus import Corpus, papers_known_as
 from ..data.given import LIKE_A_NAME, given_names, name_key
 from ..ranking.signals import remembered
 from ..text import clean
@@ -96,7 +96,7 @@ def paper_called(corpus: Corpus,
     if _EXPRESSION.search(name) or (name in _TASKS and not long): return ""
     by_text, plain = _texts_say(corpus)
     named = looks_like_a_name(name)
-    found = corpus.known_as(name, exclude_ids) if named or name[:1].isupper() else []
+    found = papers_known_as(corpus, name, exclude_ids) if named or name[:1].isupper() else []
     if not named and not _begins_title(corpus, name, found): found = _often(corpus, name, exclude_ids)
     if not found and (named or name in plain): found = [*by_text.get(name_key(name), ())]
     if len(found) != 1 or found[0] in exclude_ids: return ""
