@@ -16,7 +16,7 @@ import random
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -40,11 +40,12 @@ from citerec.ranking.ranker import (
     RANKER, Calibration, RankerFile, checked_trees, confidence_columns, load_ranker, own_ranker, trees_name,
 )
 from ..ranking.signals import NAMES, Queries, features, without_families, year_of_draft
-from ..recommender import load
 from ..schema import EvalSample, Evidence, SearchFilter
 from ..text import clean
 from ..writing.claims import MARKER, OTHER, marked_at
-from ..writing.draft import Draft, papers_of_keys
+from ..writing.draft import title_of
+from ..writing.library import Bibliography, papers_of_keys
+from ..writing.manuscript import Manuscript, read_manuscript
 
 # %% ../../nbs/84_fitting.ipynb #c005
 FOLDS = 5
@@ -666,13 +667,14 @@ def fit_corpus(corpus: Corpus,
     return report
 
 # %% ../../nbs/84_fitting.ipynb #k45y
-def _citations_of(draft: Draft) -> Iterator[tuple[str, list[str]]]:  # text with a marker, papers of the corpus
+def _citations_of(draft: Manuscript, papers_of: Callable[[Iterable[str]], tuple[str, ...]],
+                  ) -> Iterator[tuple[str, tuple[str, ...]]]:  # text with a marker, papers of the corpus
     "The citations of a draft, each with its sentence and the one before it."
     for sentence in draft.sentences:
         parts = sentence.marked.replace(MARKER, OTHER).split(OTHER)
         if len(parts) != len(sentence.citations) + 1: continue  # a slot is open
         for i, n in enumerate(sentence.citations):
-            cited = [paper for paper in papers_of_keys(draft, draft.citations[n].keys) if paper not in draft.itself]
+            cited = papers_of(draft.citations[n].keys)
             if cited: yield f"{sentence.previous} {marked_at(parts, i)}".strip(), cited
 
 # %% ../../nbs/84_fitting.ipynb #k45ys
@@ -680,8 +682,12 @@ def draft_queries(corpus: Corpus,
                   source: str | Path,  # the main file of a draft that names its bibliography
                   ) -> list[EvalSample]:
     "The citations of a draft, as far as they are papers of the corpus."
-    draft = Draft.open(source, load(str(corpus.folder)))
-    name = next(iter(draft.itself), f"draft:{document_print(draft.manuscript.files[0].text)}")
-    return [EvalSample(query_id=f"{name}:{i}", text=text, citing_id=name, relevant=tuple(dict.fromkeys(cited)),
-                       known=tuple(known for known in draft.known if known not in cited))
-            for i, (text, cited) in enumerate(_citations_of(draft)) if len(text.split()) >= _LEAST_SENTENCE]
+    draft = read_manuscript(source)
+    itself = corpus.find(title) if (title := title_of(draft)) else []
+    bibliography = Bibliography.of(draft, corpus)
+    def papers_of(keys: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(paper for paper in papers_of_keys(bibliography, keys) if paper not in itself))
+    name, known = next(iter(itself), f"draft:{document_print(draft.files[0].text)}"), papers_of(draft.cited_keys)
+    return [EvalSample(query_id=f"{name}:{i}", text=text, citing_id=name, relevant=cited,
+                       known=tuple(paper for paper in known if paper not in cited))
+            for i, (text, cited) in enumerate(_citations_of(draft, papers_of)) if len(text.split()) >= _LEAST_SENTENCE]

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
-           'remember_bibliography', 'remembered_bibliography', 'title_of', 'Draft', 'papers_of_keys', 'shared_out',
-           'missing', 'audit_file']
+           'remember_bibliography', 'remembered_bibliography', 'title_of', 'Draft', 'shared_out', 'missing',
+           'audit_file']
 
 # %% ../../nbs/79_draft.ipynb #d03
 import hashlib
@@ -40,7 +40,7 @@ from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
 from .gaps import Gap, find_gaps, not_english, proper_names
 from .insertion import cite_changes, place_at
-from .library import Bibliography, BibliographyEntry, Paths, paths_in, record_cited
+from .library import Bibliography, BibliographyEntry, Paths, papers_of_keys, paths_in, record_cited
 from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript
 from .prose import Format, Note, Span
 from .reading import places
@@ -357,7 +357,8 @@ class Draft:
     @made_once
     def known(self) -> tuple[str, ...]:
         "The papers of the corpus that the draft cites, each once."
-        return tuple(dict.fromkeys(i for i in papers_of_keys(self, self.manuscript.cited_keys) if i not in self.itself))
+        cited = papers_of_keys(self.bibliography, self.manuscript.cited_keys)
+        return tuple(dict.fromkeys(paper for paper in cited if paper not in self.itself))
 
     @made_once
     def _names(self) -> tuple[EntryNames, EntryNames]: return _names_of(self.manuscript, self.bibliography)
@@ -462,19 +463,13 @@ class Draft:
 # %% ../../nbs/79_draft.ipynb #1acd3173
 for _named in (Draft, Bibliography): documented(_named)
 
-def papers_of_keys(draft: Draft,
-                   keys: Iterable[str],  # of citations
-                   ) -> Iterator[str]:  # ids
-    "The papers of the corpus that citation keys stand for."
-    return (e.corpus_id for key in keys if (e := draft.bibliography.by_key.get(key)) and e.corpus_id)
-
 def _keys_in(draft: Draft, sentence: Sentence) -> list[str]:
     "The citation keys of a sentence."
     return [key for n in sentence.citations for key in draft.citations[n].keys]
 
 def _cited_in(draft: Draft, sentence: Sentence) -> tuple[str, ...]:
     "The papers of the corpus that a sentence cites."
-    return tuple(papers_of_keys(draft, _keys_in(draft, sentence)))
+    return tuple(papers_of_keys(draft.bibliography, _keys_in(draft, sentence)))
 
 def _audited(draft: Draft, look_up: Any, fits: bool) -> Report:
     claims = Claims(draft.manuscript, draft.own, draft.rec.corpus, draft.itself) if fits else None

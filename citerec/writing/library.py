@@ -4,14 +4,14 @@
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'BY_TITLE', 'Paths', 'Fits', 'BibliographyEntry', 'recognise', 'ReadFile', 'record_cited',
-           'BibliographyReport', 'paths_in', 'Bibliography', 'Support', 'Supports']
+           'BibliographyReport', 'paths_in', 'Bibliography', 'papers_of_keys', 'Support', 'Supports']
 
 # %% ../../nbs/72_draft_library.ipynb #c003
 import html
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -365,6 +365,13 @@ class Bibliography:
     def __repr__(self) -> str: return f"Bibliography({self.report().heading})"
     __str__ = __repr__
     def _repr_html_(self) -> str: return self.report()._repr_html_()
+
+# %% ../../nbs/72_draft_library.ipynb #k72a
+def papers_of_keys(bibliography: Bibliography,
+                   keys: Iterable[str],  # of citations
+                   ) -> Iterator[str]:  # ids
+    "The papers of the corpus that citation keys stand for."
+    return (e.corpus_id for key in keys if (e := bibliography.by_key.get(key)) and e.corpus_id)
 
 # %% ../../nbs/72_draft_library.ipynb #c028
 @dataclass(frozen=True)
