@@ -321,19 +321,23 @@ class Pipeline:
         retrieval = RetrievalAgent(corpus, settings)
         self.fallbacks = fallbacks(corpus, retrieval)
         usual: dict[str, Agent] = {
-            "query": QueryAgent(corpus, settings.max_text_chars, self._llm("query"), settings.num_queries),
+            "query": QueryAgent(corpus, settings.max_text_chars, self.model_of("query"), settings.num_queries),
             "retrieval": retrieval, "expansion": ExpansionAgent(corpus, settings),
             "reranking": lambda state: self._reranking(state),
-            "picking": PickerAgent(corpus, self._llm("picking")),
-            "grounding": GroundingAgent(corpus.embedder, self._llm("grounding"), settings.llm_papers, corpus),
+            "picking": PickerAgent(corpus, self.model_of("picking")),
+            "grounding": GroundingAgent(corpus.embedder, self.model_of("grounding"), settings.llm_papers, corpus),
             "synthesis": SynthesisAgent(corpus, settings)}
         self.agents = usual | (agents or {})
 
-    def _llm(self, agent: str) -> LLM | None: return self.llm if agent in self.asking else None
+    def model_of(self,
+                 agent: str,
+                 ) -> LLM | None:
+        "The language model that an agent asks; None where it asks none."
+        return self.llm if agent in self.asking else None
 
     @made_once
     def _reranking(self) -> RerankingAgent:
-        return _reranking_agent(self.corpus, self.settings, self._llm("reranking"))
+        return _reranking_agent(self.corpus, self.settings, self.model_of("reranking"))
 
     def _graph(self, checkpointer: Any = None) -> Any:
         return _compiled({name: partial(_run_agent, self, name) for name in agents_of(self.settings)}, checkpointer)

@@ -29,7 +29,6 @@ from .explaining import Explanation, signal_shares
 from .files import made_once
 from .limits import (LARGEST_COUNT, Limits, check_kinds, checked_count, ids_of_named, joined, limits_filter,
                             question)
-from .llm.client import LLM
 from .llm.prompts import instructions_for
 from .llm.quoting import one_line, shortened
 from .pipeline import AgentEvent, Pipeline
@@ -134,7 +133,7 @@ class Recommender:
               ) -> ParsedQuery:  # its topic, its limits, and whether it is searched at all
         "Read a query as `search` does; raises `InputError` for an unknown paper."
         query = _query(text, self.settings.max_text_chars)
-        return read_query(self.corpus, query, lambda words: parse_query(words, _query_model(self)))
+        return read_query(self.corpus, query, lambda words: parse_query(words, self.pipeline.model_of("query")))
 
     def similar(self,
                 paper: Paper | Recommendation | SearchResult | str,  # a record, or an id, DOI, link, key or title
@@ -246,7 +245,6 @@ def _cited(rec: Recommender, parsed: ParsedQuery) -> list[tuple[int, float]]:
 _WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
                           r"|develop|creat|author|present|came? out|appear)", re.I)
 
-def _query_model(rec: Recommender) -> LLM | None: return rec.pipeline.llm if rec.settings.llm_query else None
 
 def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
             source: Paper | None = None) -> SearchResults:
@@ -254,7 +252,7 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
     if limits.get("min_confidence") is not None:
         raise InputError("A search has scores but no confidences.", "Leave min_confidence out, or use `recommend`.")
     wanted, most = checked_count(k, "number of results (k)", 1, 100), checked_count(num_queries, "num_queries", 0, 10)
-    n, settings, llm = rec.settings.num_queries if most is None else most, rec.settings, _query_model(rec)
+    n, settings, llm = rec.settings.num_queries if most is None else most, rec.settings, rec.pipeline.model_of("query")
     given, asked = limits_filter(rec.corpus, rec.concepts, limits), list[str]()
     def limited(parsed: ParsedQuery) -> ParsedQuery:
         named = _found_names(rec.corpus, rec.concepts, parsed)

@@ -38,7 +38,7 @@ from ..data.vectors import cosines, top_k
 from ..errors import CiterecError, InputError
 from ..files import made_once, sha256_of
 from citerec.identity import (
-    akin, facts_of, identifiers, normal_arxiv_id, normal_doi, one_paper, same_paper, title_key, unaccented,
+    akin, facts_of, identifiers, normal_arxiv_id, normal_doi, one_paper, same_paper, unaccented,
 )
 from ..llm.client import LLM, make_llm
 from ..llm.quoting import counted, one_line
@@ -46,7 +46,6 @@ from ..ranking.cross_encoder import PACKAGED, CrossEncoder, load_cross_encoder, 
 from ..running import each_of
 from ..schema import Paper, Passage
 from ..settings import Settings, load_settings
-from ..sources.headings import REFERENCES
 from ..sources.apart import PdfReader, check_file
 from ..sources.sections import PdfPaper, PdfSection
 from ..trust import user_folder
@@ -66,7 +65,7 @@ def _section_passages(section: PdfSection) -> list[OwnPassage]:
 def own_passages(pdf: PdfPaper,
                  ) -> list[OwnPassage]:  # in the order of the paper
     "Cut a paper into passages: its abstract and its sections, without the references."
-    sections = [s for s in pdf.sections if title_key(s.name) not in REFERENCES]
+    sections = [s for s in pdf.sections if not s.is_references]
     known = any(pdf.abstract[:_ABSTRACT_START] in s.text for s in sections)
     abstract = [] if known else [OwnPassage(p.text, "Abstract", 1, 1) for p in cut_passages(storable(pdf.abstract))]
     return abstract + [passage for section in sections for passage in _section_passages(section)]

@@ -30,6 +30,11 @@ class PdfSection:
     text: str  # prose, a paragraph a line
     page_starts: tuple[tuple[int, int], ...]  # (offset in the text, page number) of every new page, ascending
 
+    @property
+    def is_references(self) -> bool:
+        "Whether it lists what the paper cites."
+        return title_key(self.name) in REFERENCES
+
 @dataclass(frozen=True)
 class PdfPaper:
     "A paper as it was read from its PDF."
@@ -414,7 +419,7 @@ def paper_of_pdf(document: PdfDocument,
     front = next((i for i, line in enumerate(first.lines) if i >= head and _is_text(line, sections)), len(first.lines))
     doi, arxiv_id = _identified(first, front)
     if not arxiv_id and _ARXIV_FILE.fullmatch(Path(filename).stem): arxiv_id = normal_arxiv_id(Path(filename).stem)
-    cited = next((s.text for s in sections if title_key(s.name) in REFERENCES), "")
+    cited = next((s.text for s in sections if s.is_references), "")
     abstract = next((s.text for s in sections if title_key(s.name) in _ABSTRACTS), "")
     return PdfPaper(_cased(title, words), _authors(first.lines[head:front], document.author),
                     _year(first, front, document.created, cited), abstract, len(document.pages), tuple(sections),

@@ -357,8 +357,7 @@ class Draft:
     @made_once
     def known(self) -> tuple[str, ...]:
         "The papers of the corpus that the draft cites, each once."
-        cited = papers_of_keys(self.bibliography, self.manuscript.cited_keys)
-        return tuple(dict.fromkeys(paper for paper in cited if paper not in self.itself))
+        return tuple({p: p for p in papers_of_keys(self.bibliography, self.manuscript.cited_keys) if p not in self.itself})
 
     @made_once
     def _names(self) -> tuple[EntryNames, EntryNames]: return _names_of(self.manuscript, self.bibliography)
