@@ -302,6 +302,11 @@ def _records_of(manuscript: Manuscript, corpus: Corpus) -> tuple[str, ...]:
     title = title_of(manuscript)
     return tuple(corpus.find(title)) if title else ()
 
+def _cited_by(manuscript: Manuscript, bibliography: Bibliography, itself: tuple[str, ...]) -> tuple[str, ...]:
+    "The papers of the corpus that a draft cites, but for itself."
+    papers = papers_of_keys(bibliography, manuscript.cited_keys)
+    return tuple(dict.fromkeys(paper for paper in papers if paper not in itself))
+
 # %% ../../nbs/79_draft.ipynb #d21
 class Draft:
     "A draft that can be advised on, filled and audited."
@@ -357,7 +362,7 @@ class Draft:
     @made_once
     def known(self) -> tuple[str, ...]:
         "The papers of the corpus that the draft cites, each once."
-        return tuple({p: p for p in papers_of_keys(self.bibliography, self.manuscript.cited_keys) if p not in self.itself})
+        return _cited_by(self.manuscript, self.bibliography, self.itself)
 
     @made_once
     def _names(self) -> tuple[EntryNames, EntryNames]: return _names_of(self.manuscript, self.bibliography)
