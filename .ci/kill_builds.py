@@ -25,8 +25,8 @@ PART = 64  # papers in a part of the vectors, so that there are enough of them t
 BUILD = f"""
 import sys
 import citerec
-from citerec.data import building, embedding
-from citerec.settings import load_settings
+from citerec.ranking import building, embedding
+from citerec.ground.settings import load_settings
 folder, snapshot, engine, log = sys.argv[1:]
 embedding.PART = building.PART = {PART}
 write, done = embedding._write_part, embedding._is_done
@@ -89,7 +89,7 @@ def digest(folder: Path) -> dict:
     import numpy as np
 
     import citerec
-    from citerec.data import embedding
+    from citerec.indexes import embedding
     embedding.PART = PART
     recommender = citerec.load(folder, llm="offline")
     with recommender.corpus as corpus:
@@ -102,7 +102,7 @@ def digest(folder: Path) -> dict:
 
 def made_snapshot(home: Path, works: int) -> Path:
     """Write a made-up snapshot with many small files."""
-    from citerec.testing.snapshots import made_up_works, write_snapshot
+    from citerec.testing.fake_openalex import made_up_works, write_snapshot
     made = made_up_works(works)
     files = {f"2026-01-{1 + i // PER_FILE % 28:02}/part_{i // PER_FILE:03}": made[i : i + PER_FILE]
              for i in range(0, len(made), PER_FILE)}

@@ -11,12 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sidebar import WINGS
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the package that stands here
 
-from citerec.cli import make_parser  # noqa: E402
-from citerec.recommender import documented  # noqa: E402
-from citerec.settings import HARMLESS, Settings, comments_beside  # noqa: E402
+from citerec.answering.recommender import documented  # noqa: E402
+from citerec.frontends.cli import make_parser  # noqa: E402
+from citerec.ground.settings import HARMLESS, Settings, comments_beside  # noqa: E402
 
 SECTIONS = {"Parameters": "parameter", "Returns": "result"}
 LONGEST_VALUE = 120  # characters of a constant that is shown
@@ -39,11 +41,11 @@ PAGES = {
         "and can be written as a bibliography. The guide [In Python, the shell and Jupyter](guide_use.ipynb) shows "
         "them at work.",
         (
-            "recommender:load",
-            "recommender:Recommender * but search asearch similar ask aask stream_ask astream_ask parse",
-            "recommender:Recommendations *",
-            "schema:Recommendation",
-            "pipeline:AgentEvent",
+            "answering.recommender:load",
+            "answering.recommender:Recommender * but search asearch similar ask aask stream_ask astream_ask parse",
+            "answering.recommender:Recommendations *",
+            "ground.schema:Recommendation",
+            "answering.pipeline:AgentEvent",
         ),
     ),
     "ask": Page(
@@ -52,13 +54,13 @@ PAGES = {
         "`rec.search` finds papers by a description, `rec.ask` answers a question from papers. The guide "
         "[Search and ask](guide_ask.ipynb) shows both.",
         (
-            "recommender:Recommender search asearch similar ask aask stream_ask astream_ask parse",
-            "asking.filters:parse_query",
-            "asking.search:SearchResults *",
-            "asking.search:SearchResult",
-            "asking.answers:Answer *",
-            "schema:SearchFilter",
-            "schema:ParsedQuery",
+            "answering.recommender:Recommender search asearch similar ask aask stream_ask astream_ask parse",
+            "answering.filters:parse_query",
+            "answering.search:SearchResults *",
+            "answering.search:SearchResult",
+            "answering.answers:Answer *",
+            "ground.schema:SearchFilter",
+            "ground.schema:ParsedQuery",
         ),
     ),
     "drafts": Page(
@@ -70,7 +72,7 @@ PAGES = {
             "writing.draft:Draft *",
             "writing.draft:Filled",
             "writing.gaps:Gap",
-            "writing.library:Bibliography *",
+            "writing.bibliography:Bibliography *",
             "writing.remarks:Report *",
             "writing.remarks:Remark",
         ),
@@ -81,10 +83,10 @@ PAGES = {
         "`citerec.build` makes a corpus from a service, a file or a list of papers, `citerec.update` adds what is new. "
         "The guide [Your own corpus](guide_corpus.ipynb) shows how.",
         (
-            "data.catalogue:build",
-            "data.catalogue:update",
-            "data.corpus:Corpus *",
-            "schema:Paper *",
+            "ranking.catalogue:build",
+            "ranking.catalogue:update",
+            "ranking.corpus:Corpus *",
+            "ground.schema:Paper *",
             "sources.source:Source *",
             "sources.source:ListSource *",
         ),
@@ -93,7 +95,7 @@ PAGES = {
         "Your own PDFs",
         "A library of your PDFs, the questions you asked, and the answers",
         "A `Library` is one file with the text of your PDFs. The guide [Ask your PDFs](guide_pdfs.ipynb) shows it.",
-        ("asking.library:Library *", "asking.library:OwnAnswer", "asking.library:AddReport *"),
+        ("answering.library:Library *", "answering.library:OwnAnswer", "answering.library:AddReport *"),
     ),
     "evaluation": Page(
         "Evaluate, fit and optimise",
@@ -112,18 +114,6 @@ PAGES = {
             "evaluation.optimising:optimise",
         ),
     ),
-}
-WINGS = {
-    "0": "Ground",
-    "1": "Reading",
-    "2": "Sources",
-    "3": "Indexes",
-    "4": "Corpus and ranking",
-    "5": "Language model and agents",
-    "6": "Pipeline, search, answers",
-    "7": "Writing",
-    "8": "Evaluation",
-    "9": "Front ends",
 }
 
 
@@ -311,7 +301,7 @@ def settings_page() -> str:
         table(("setting and variable", "default", "meaning"), rows),
         "## Errors {#errors}\n\nEvery error that a user can meet says what is wrong and what to do.",
     ]
-    errors = importlib.import_module("citerec.errors")
+    errors = importlib.import_module("citerec.ground.errors")
     for name in errors.__all__:
         if inspect.isclass(value := getattr(errors, name)):
             parts += described(name, value, name, 3, "*")
@@ -321,22 +311,24 @@ def settings_page() -> str:
 def wing_pages() -> dict[str, str]:
     """Write, for each wing, every public name of its modules and every public method."""
     found: dict[str, list[str]] = {}
-    for notebook in sorted((ROOT / "nbs").glob("[0-9]*.ipynb")):
+    titles = {str(digit): wing for digit, wing in enumerate(WINGS)} | {"testing": "Testing"}
+    nbs = ROOT / "nbs"
+    for notebook in [*sorted(nbs.glob("[0-9]*.ipynb")), *sorted(nbs.glob("testing/*.ipynb"))]:
         named = re.search(r"#\| default_exp ([\w.]+)", notebook.read_text(encoding="utf-8"))
         if not named:
             continue
         module = importlib.import_module(f"citerec.{named[1]}".removesuffix(".__init__"))
-        parts = found.setdefault(notebook.name[0], [])
+        parts = found.setdefault(notebook.name[0] if notebook.parent == nbs else "testing", [])
         first = (module.__doc__ or "").strip().partition("\n")[0]
         head = f"## {module.__name__} {{#{module.__name__}}}"
-        parts.append(f"{head}\n\n{cell(first)} ([chapter]({notebook.name}))")
+        parts.append(f"{head}\n\n{cell(first)} ([chapter]({notebook.relative_to(nbs)}))")
         for name in getattr(module, "__all__", ()):
             value = getattr(module, name)
             if getattr(value, "__module__", module.__name__) in (module.__name__, None) or not callable(value):
                 parts += described(name, value, f"{module.__name__}.{name}", 3, "*")
     intro = "Every public name of these modules, for those who build on them. The chapters explain and test them."
     return {
-        f"modules_{wing}": page(f"Modules: {WINGS[wing]}", f"Every public name of wing {wing}", [intro, *parts])
+        f"modules_{wing}": page(f"Modules: {titles[wing]}", f"Every public name of wing {wing}", [intro, *parts])
         for wing, parts in found.items()
     }
 

@@ -11,17 +11,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers, which run nothing
-    from citerec.data.catalogue import build, update
-    from citerec.data.corpus import Corpus
-    from citerec.recommendations import Recommendations
-    from citerec.recommender import Recommender, load
-    from citerec.schema import Paper, Recommendation
-    from citerec.errors import CiterecError
-    from citerec.settings import Settings
+    from citerec.ranking.catalogue import build, update
+    from citerec.ranking.corpus import Corpus
+    from citerec.answering.recommender import Recommendations
+    from citerec.answering.recommender import Recommender, load
+    from citerec.ground.schema import Paper, Recommendation
+    from citerec.ground.errors import CiterecError
+    from citerec.ground.settings import Settings
     from citerec.writing.draft import Draft
-    from citerec.asking.filters import parse_query
-    from citerec.asking.library import Library
-    from citerec.writing.library import Bibliography
+    from citerec.answering.filters import parse_query
+    from citerec.answering.library import Library
+    from citerec.writing.bibliography import Bibliography
 
 # %% ../nbs/90_package.ipynb #c004
 __version__ = "0.1.0"
@@ -37,20 +37,20 @@ if not _threads_spin and not _chosen: os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 # %% ../nbs/90_package.ipynb #c006
 _homes = {
-    "load": "recommender",
-    "build": "data.catalogue",
-    "update": "data.catalogue",
-    "Recommender": "recommender",
-    "Recommendations": "recommendations",
-    "Corpus": "data.corpus",
-    "Settings": "settings",
-    "CiterecError": "errors",
-    "Paper": "schema",
-    "Recommendation": "schema",
+    "load": "answering.recommender",
+    "build": "ranking.catalogue",
+    "update": "ranking.catalogue",
+    "Recommender": "answering.recommender",
+    "Recommendations": "answering.recommender",
+    "Corpus": "ranking.corpus",
+    "Settings": "ground.settings",
+    "CiterecError": "ground.errors",
+    "Paper": "ground.schema",
+    "Recommendation": "ground.schema",
     "Draft": "writing.draft",
-    "Bibliography": "writing.library",
-    "Library": "asking.library",
-    "parse_query": "asking.filters",
+    "Bibliography": "writing.bibliography",
+    "Library": "answering.library",
+    "parse_query": "answering.filters",
 }
 _all_ = ["load", "build", "update", "Recommender", "Recommendations", "Corpus", "Settings", "CiterecError", "Paper",
          "Recommendation", "Draft", "Bibliography", "Library", "parse_query"]
@@ -61,7 +61,7 @@ def __getattr__(name: str,  # a name of the table, or one that does not exist
     "Import the module that defines `name`, and return the object with its docstring completed."
     if name not in _homes: raise AttributeError(f"module 'citerec' has no attribute '{name}'")
     value = getattr(import_module(f"citerec.{_homes[name]}"), name)
-    globals()[name] = value = import_module("citerec.docstrings").documented(value)
+    globals()[name] = value = import_module("citerec.ground.docstrings").documented(value)
     return value
 
 def __dir__() -> list[str]:  # names, sorted

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from citerec.sources.jsonl import JsonlSource
-from citerec.schema import CitationEdge, Paper
-from citerec.errors import InputError
+from citerec.ground.errors import InputError
+from citerec.ground.schema import CitationEdge, Paper
+from citerec.sources.source import JsonlSource
 
 SAMPLE = Path(__file__).parent / "sample"
 MIN_PAPERS, MIN_EDGES = 400, 1500
@@ -66,7 +66,8 @@ def faults(folder: Path = SAMPLE) -> list[str]:
         if e.source_id not in papers or e.target_id not in papers:
             found.append(f"{e.source_id} cites {e.target_id}: not both are in the sample")
         elif (papers[e.target_id].year or 0) > (papers[e.source_id].year or 0) + SLACK:
-            found.append(f"{e.source_id} ({papers[e.source_id].year}) cites the future: {e.target_id} ({papers[e.target_id].year})")
+            later, earlier = papers[e.target_id].year, papers[e.source_id].year
+            found.append(f"{e.source_id} ({earlier}) cites the future: {e.target_id} ({later})")
     linked = {i for e in edges for i in (e.source_id, e.target_id)}
     found += [f"{i}: neither cites nor is cited" for i in papers if i not in linked]
     if source.vectors is None:
@@ -104,7 +105,8 @@ def compare(other: JsonlSource, folder: Path = SAMPLE) -> tuple[str, list[str]]:
     covered = {e for e in edges if listed[e.source_id] >= LISTED and e.target_id in there}
     differ += [f"only here: {papers[e.source_id].title!r} cites {papers[e.target_id].title!r}" for e in covered - known]
     differ += [f"only there: {papers[e.source_id].title!r} cites {papers[e.target_id].title!r}" for e in known - edges]
-    line = (f"known there: {len(there)} of {len(papers)} papers ({len(there) / len(papers):.0%}); of {len(edges)} citations {len(edges & known)} are confirmed, "
+    line = (f"known there: {len(there)} of {len(papers)} papers ({len(there) / len(papers):.0%}); "
+            f"of {len(edges)} citations {len(edges & known)} are confirmed, "
             f"{len(covered)} could be judged and {len(covered & known)} of these were found")
     return line, sorted(differ)
 
@@ -117,7 +119,8 @@ def main() -> int:
     if against:
         line, differ = compare(JsonlSource(against))
         print("\n".join([*differ, line]))
-    print("\n".join(found) if found else f"data/sample: no faults in {sum(1 for _ in (SAMPLE / 'papers.jsonl').open(encoding='utf-8'))} papers")
+    papers = len((SAMPLE / "papers.jsonl").read_text(encoding="utf-8").splitlines())
+    print("\n".join(found) if found else f"data/sample: no faults in {papers} papers")
     return 1 if found else 0
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from citerec.data.embedding import Embedder
-from citerec.files import write_atomically
-from citerec.sources.jsonl import JsonlSource
+from citerec.ground.files import write_atomically
+from citerec.indexes.embedding import Embedder
+from citerec.sources.source import JsonlSource
 
 SAMPLE = Path(__file__).parent / "sample"
 

@@ -110,8 +110,8 @@ def apply(damage: Callable[[bytes], bytes | None], path: Path) -> bool:
 
 def answers(folder: Path) -> tuple[str, list[tuple[str, float]], list[str]]:
     """Ask a corpus: how it ended, what was recommended, and what was said about it."""
-    from citerec.errors import CiterecError
-    from citerec.recommender import load
+    from citerec.answering.recommender import load
+    from citerec.ground.errors import CiterecError
 
     try:
         recommender = load(str(folder))
@@ -159,7 +159,7 @@ def corpus_files(folder: Path) -> list[str]:
 def damage_cases(original: Path, work: Path, every: int = 1, offset: int = 0,
                  repair: int = 0) -> Iterator[tuple[str, str, str]]:
     """Damage each file of a corpus in each way, and ask; gives file, damage and outcome. Repairs each n-th case."""
-    from citerec.data.corpus import repair_corpus
+    from citerec.ranking.corpus import repair_corpus
 
     _, whole, said = answers(original)
     assert whole and not said, said
@@ -246,7 +246,7 @@ def content(folder: Path, vectors: Path) -> str:
     """Hash what a corpus holds: records, citations, sentences, words; keep its vectors, whose last bits may differ."""
     import numpy
 
-    from citerec.data.corpus import Corpus
+    from citerec.ranking.corpus import Corpus
 
     with Corpus.open(folder) as corpus:
         papers = [p.model_dump(mode="json") for p in corpus.papers(corpus.ids)]
@@ -260,23 +260,23 @@ def content(folder: Path, vectors: Path) -> str:
 
 def build(source: Path, folder: Path) -> None:
     """Build a corpus of records."""
-    from citerec.data.corpus import Corpus
-    from citerec.sources.jsonl import JsonlSource
+    from citerec.ranking.corpus import Corpus
+    from citerec.sources.source import JsonlSource
 
     Corpus.build(folder, JsonlSource(source), progress=False).close()
 
 
 def update(source: Path, folder: Path) -> None:
     """Add what is new in the records."""
-    from citerec.data.corpus import Corpus
-    from citerec.sources.jsonl import JsonlSource
+    from citerec.ranking.corpus import Corpus
+    from citerec.sources.source import JsonlSource
 
     Corpus.update(folder, JsonlSource(source), progress=False).close()
 
 
 def evaluate(folder: Path, run_file: Path) -> None:
     """Answer queries made of the corpus, and keep the answers."""
-    from citerec.cli import main
+    from citerec.frontends.cli import main
 
     with contextlib.redirect_stdout(io.StringIO()):
         code = main(["evaluate", str(folder), "--system", "bm25", "--run-file", str(run_file), "--quiet"])
@@ -297,10 +297,10 @@ def kill_cases(work: Path, wanted: int | None = None) -> Iterator[tuple[str, int
     import pandas
     import torch  # what each fork would import again
 
-    import citerec.data.corpus
     import citerec.evaluation.fitting
+    import citerec.ranking.corpus
 
-    assert citerec.data.corpus and citerec.evaluation.fitting and pandas and torch
+    assert citerec.ranking.corpus and citerec.evaluation.fitting and pandas and torch
     old, new = records(work / "old"), records(work / "new", 50)
     base, updated, judged = work / "base", work / "updated", work / "run.trec"
     assert fork(lambda: build(old, base))[0] == 0
@@ -374,7 +374,7 @@ def main(what: str, every: int = 1) -> int:
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as d:
         if what == "damage":
-            from citerec.data.sample import open_corpus
+            from citerec.ranking.sample import open_corpus
 
             with open_corpus("sample") as sample:
                 shutil.copytree(sample.folder, Path(d) / "original")

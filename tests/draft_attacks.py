@@ -38,9 +38,9 @@ def folder_with_draft(home: Path) -> tuple[Path, Path]:
 
 def cited(folder: Path, records: list, main: Path, head: str, slot: str, tail: str) -> str:
     """Build a corpus of records, cite each in a draft of its own line from the shell; gives what the shell showed."""
-    from citerec.cli import main as shell
-    from citerec.data.corpus import Corpus
-    from citerec.sources.jsonl import JsonlSource
+    from citerec.frontends.cli import main as shell
+    from citerec.ranking.corpus import Corpus
+    from citerec.sources.source import JsonlSource
 
     corpus, source = folder / "corpus", folder / "records"
     if not corpus.exists():
@@ -106,7 +106,7 @@ def saved_in_a_fork(save: Callable[[Path, bytes], None], path: Path, text: bytes
 
 def one_save(home: Path, recommender, dice: random.Random, longest: Counter[str]) -> tuple[str, str]:
     """Cite while an editor saves: how it saves, and how that ended. What is timed is kept in `longest`."""
-    from citerec.errors import InputError
+    from citerec.ground.errors import InputError
     from citerec.writing.changes import Change
     from citerec.writing.draft import Draft
 
@@ -201,11 +201,11 @@ def killed_at(work: Callable[[], object], at: int | None) -> tuple[bool, int]:
 
 def kills(every: int = 1) -> Iterator[tuple[str, str]]:
     """Kill `apply` and `undo` at their file events, then let the next writing settle it."""
-    from citerec.errors import InputError
-    from citerec.schema import Paper
+    from citerec.ground.errors import InputError
+    from citerec.ground.schema import Paper
     from citerec.writing import changes
+    from citerec.writing.bibliography import Bibliography
     from citerec.writing.insertion import cite_changes
-    from citerec.writing.library import Bibliography
     from citerec.writing.manuscript import read_manuscript
 
     paper = Paper(paper_id="W1", title="Attention Is All You Need", authors=["Ashish Vaswani"], year=2017, source="x")

@@ -44,7 +44,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
 
 def papers_and_contexts() -> tuple[list, list]:
     """Make 60 papers on ten topics, and sentences that cite them."""
-    from citerec.schema import CitationContext, Paper
+    from citerec.ground.schema import CitationContext, Paper
 
     topics = """self-attention and recurrence|graph neural networks|parsing of trees|word embeddings|machine translation
         |image classification|reinforcement learning|question answering|speech recognition|knowledge graphs""".split(
@@ -85,7 +85,7 @@ def build(folder: Path, large: bool) -> None:
     """Build the small corpus; `large`: in the form that corpora of many papers have, with mapped files."""
     from unittest.mock import patch
 
-    from citerec.data.corpus import Corpus
+    from citerec.ranking.corpus import Corpus
     from citerec.sources.source import ListSource
 
     papers, contexts = papers_and_contexts()
@@ -98,9 +98,9 @@ def build(folder: Path, large: bool) -> None:
 
 def ask(folder: Path) -> dict:
     """Open a corpus and ask it; the answers, the notes, or the sentence with which it is refused."""
-    from citerec.data.corpus import check_corpus, papers_known_as
-    from citerec.errors import CiterecError
-    from citerec.recommender import load
+    from citerec.answering.recommender import load
+    from citerec.ground.errors import CiterecError
+    from citerec.ranking.corpus import check_corpus, papers_known_as
 
     try:
         rec = load(folder)
@@ -546,7 +546,7 @@ def beside(folder: Path, rng: random.Random) -> str:
 @mutation
 def ranker(folder: Path, rng: random.Random) -> str:
     """A ranker of a stranger, trusted or not, whole or not."""
-    from citerec.files import shipped
+    from citerec.ground.files import shipped
 
     shutil.copytree(shipped("ranker"), folder / "ranker")
     path = folder / "ranker" / rng.choice(["ranker.json", "ranker.txt"])
@@ -561,7 +561,7 @@ def encoder(folder: Path, rng: random.Random) -> str:
     import torch
     from safetensors.torch import load_file, save
 
-    from citerec.files import shipped
+    from citerec.ground.files import shipped
 
     shutil.copytree(shipped("encoder"), folder / "encoder")
     path = folder / "encoder" / "encoder.safetensors"
@@ -627,8 +627,8 @@ def prompts(folder: Path, rng: random.Random) -> str:
 
 def seal_again(folder: Path) -> None:
     """Make the checksums fit what is there now, as the maker of a corpus can."""
-    from citerec.data.building import seal
-    from citerec.files import checksums
+    from citerec.ground.files import checksums
+    from citerec.ranking.building import seal
 
     path = folder / "manifest.json"
     if not path.is_file() or path.is_symlink():
@@ -713,8 +713,8 @@ def prepared(home: Path) -> dict[bool, tuple[Path, dict]]:
     """Both honest corpora, and what they answer to somebody else."""
     import torch
 
-    import citerec.data.embedding as embedding
-    from citerec.data.models import find_model
+    import citerec.indexes.embedding as embedding
+    from citerec.indexes.models import find_model
 
     torch.set_num_threads(1)
     make = embedding.BertEncoder
@@ -762,7 +762,7 @@ def copied(place: Path, case: Path) -> Path:
 
 def run_case(name: str, seed: int, corpora: dict, home: Path) -> tuple[str, str, float, int, dict]:
     """One case: what came of it, what was changed, and what it took."""
-    from citerec.data.models import brought_by, made_here
+    from citerec.indexes.models import brought_by, made_here
 
     rng = random.Random(f"{name} {seed}")
     place, honest = corpora[rng.random() < 0.5]

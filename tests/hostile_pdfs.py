@@ -670,7 +670,7 @@ def put(name: str, folder: Path) -> Path:
 
 READ = """
 import json, resource, sys, time
-from citerec.sources.apart import read_pdf
+from citerec.markup.sections import read_pdf
 begun = time.perf_counter()
 try: said = f"read: {read_pdf(sys.argv[1]).pages} pages"
 except Exception as e: said = f"{type(e).__name__}: {e}"
@@ -725,7 +725,7 @@ def serve(wanted: list[str], n: int = 60) -> int:
 
     with tempfile.TemporaryDirectory() as folder:
         files = {name: put(name, Path(folder)).read_bytes() for name in wanted if name in CASES}
-        command = [sys.executable, "-m", "citerec.cli", "serve", "--llm", "offline", "--port", "0", "--library",
+        command = [sys.executable, "-m", "citerec", "serve", "--llm", "offline", "--port", "0", "--library",
                    f"{folder}/library.db"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             address = process.stdout.readline().split("/docs")[0]

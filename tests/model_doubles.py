@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import citerec
-from citerec.asking.library import Library
-from citerec.settings import load_settings
+from citerec.answering.library import Library
+from citerec.ground.settings import load_settings
 from citerec.testing.chat import DOUBLES, ChatServer
 from citerec.testing.pdfs import write_paper
 

@@ -15,7 +15,7 @@ from attacks import SECRET, TEXT, build, listener, records, variables
 from conftest import CONFIG, ROOT, python
 from packaging.requirements import Requirement
 
-from citerec.errors import CiterecError
+from citerec.ground.errors import CiterecError
 from citerec.testing.chat import ChatServer, Reply
 
 DRAFT = f"{TEXT} {SECRET}"
@@ -26,7 +26,7 @@ needs_dask = pytest.mark.skipif(not importlib.util.find_spec("distributed"), rea
 def citerec(folder, *arguments, **env):
     """Run the command in a process that finds no cache of an earlier run."""
     caches = {name: str(folder) for name in ("HOME", "XDG_CACHE_HOME", "HF_HOME")}
-    return python("-m", "citerec.cli", *arguments, **caches, **env)
+    return python("-m", "citerec", *arguments, **caches, **env)
 
 
 def listed(output):
@@ -93,7 +93,7 @@ DAMAGE = """
 import shutil, sys
 from pathlib import Path
 from attacks import damage_cases
-from citerec.data.sample import open_corpus
+from citerec.ranking.sample import open_corpus
 work = Path(sys.argv[1])
 with open_corpus("sample") as sample: shutil.copytree(sample.folder, work / "original")
 for case in damage_cases(work / "original", work, every=17, repair=8): print(*case, sep="|")
@@ -138,7 +138,7 @@ asks = [lambda: rec.ask("What?"), lambda: asyncio.run(rec.aask("What?")), lambda
 if child := os.fork(): sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 for ask in asks:
     try: ask()
-    except citerec.errors.CiterecError as e: print("was forked" in str(e), flush=True)
+    except citerec.ground.errors.CiterecError as e: print("was forked" in str(e), flush=True)
 os._exit(0)
 """
 
@@ -148,8 +148,8 @@ os._exit(0)
 ])
 def test_a_service_that_drips_is_given_up(reply):
     """The time limit that a user sets holds for a model on this machine, however it stalls."""
-    from citerec.llm.client import LLM, Prompt
-    from citerec.settings import load_settings
+    from citerec.agents.client import LLM, Prompt
+    from citerec.ground.settings import load_settings
 
     with ChatServer(lambda body: reply) as service:
         llm = LLM(load_settings("compatible", llm_base_url=service.url, llm_model="m", llm_timeout=1, llm_cache="off"))
@@ -161,8 +161,8 @@ def test_a_service_that_drips_is_given_up(reply):
 
 def test_planted_files_of_answers_and_questions(tmp_path):
     """Views, triggers and huge values in a cache of answers or a library do nothing; a file of another mode neither."""
-    from citerec.asking.library import Library
-    from citerec.llm.spending import AnswerCache
+    from citerec.agents.client import AnswerCache
+    from citerec.answering.library import Library
 
     endless = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT"
     view = f"CREATE VIEW {{}} AS {endless} max(x) AS id, 'a' AS fingerprint, 'm' AS model, x AS answer FROM t"
@@ -200,7 +200,7 @@ def test_processes_of_dask_refuse_strangers():
 STRANGERS = """
 import asyncio, ssl
 import distributed
-from citerec.workers import workers_of
+from citerec.ground.running import workers_of
 careless = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 careless.check_hostname, careless.verify_mode = False, ssl.CERT_NONE
 ways = [("tcp", {}), ("tls", dict(ssl_context=careless, require_encryption=True)),
@@ -235,8 +235,8 @@ def test_dspy_keeps_and_loads_nothing(tmp_path):
 DSPY = """
 import os, sys
 from citerec.agents.picker import Engine, language_model, load_dspy
-from citerec.llm.client import LLM
-from citerec.settings import load_settings
+from citerec.agents.client import LLM
+from citerec.ground.settings import load_settings
 dspy = load_dspy()
 choices = dict(llm_base_url=sys.argv[1], llm_model="m", llm_cache="off")
 with dspy.context(lm=language_model(Engine(LLM(load_settings("compatible", **choices))))):
@@ -254,10 +254,10 @@ print([name for name in ("diskcache", "litellm") if name in sys.modules], os.env
 ])
 def test_a_learned_program_of_a_stranger_asks_nobody_else(planted):
     """A learned program that names a model, an address or a key of its own is answered by the user's model alone."""
+    from citerec.agents.client import LLM
     from citerec.agents.picker import make_module, pick_with
-    from citerec.llm.client import LLM
-    from citerec.llm.prompts import Program
-    from citerec.settings import load_settings
+    from citerec.agents.prompts import Program
+    from citerec.ground.settings import load_settings
 
     papers = [("Attention is all you need", "We drop recurrence."), ("Rivers", "We map rivers.")]
     said = "[[ ## reasoning ## ]]\nIt fits.\n\n[[ ## selected_title ## ]]\nRivers\n\n[[ ## completed ## ]]"

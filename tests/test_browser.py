@@ -134,7 +134,7 @@ def folder(tmp_path_factory, openalex):
     place.mkdir()
     data = str(place.parent / "data")
     # writes the notebook; JupyterLab only says its version
-    python("-m", "citerec.cli", "app", "--version", cwd=place, XDG_DATA_HOME=data)
+    python("-m", "citerec", "app", "--version", cwd=place, XDG_DATA_HOME=data)
     says = "Our maps are drawn by walking the banks. The maps help boats to turn in time."
     write_paper(place / "rivers.pdf", "Maps of Unseen Rivers", "Ann Kim", [("Abstract", says), ("1 Maps", says)])
     (place / "mine.bib").write_text(BIB.format(21))
@@ -353,7 +353,7 @@ def test_contrast(page, theme):
 def served_page(folder: Path):
     """`citerec app --page` in a folder; gives the address without and with its token."""
     log = folder.parent / "voila.log"
-    command = [sys.executable, "-m", "citerec.cli", "app", "--page", "--no-browser", f"--port={free_port()}"]
+    command = [sys.executable, "-m", "citerec", "app", "--page", "--no-browser", f"--port={free_port()}"]
     with log.open("w") as out, subprocess.Popen(command, cwd=folder, stdout=out, stderr=out) as server:
         try:
             for _ in range(1200):

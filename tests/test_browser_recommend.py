@@ -18,8 +18,8 @@ from conftest import ROOT
 from playwright.sync_api import Page, expect, sync_playwright
 from test_jupyterlab import BROWSER, FLAGS, LIMIT, SECOND, jupyterlab, run_all_cells
 
-from citerec.cards import list_as_html
-from citerec.schema import CitationPath, GroundedPaper, PipelineState, Recommendation, ScoredPaper
+from citerec.answering.cards import list_as_html
+from citerec.ground.schema import CitationPath, GroundedPaper, PipelineState, Recommendation, ScoredPaper
 
 pytestmark = [
     pytest.mark.skipif(not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this"),

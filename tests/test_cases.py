@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from citerec.cli import main
+from citerec.frontends.cli import main
 
 MAP = "@article{map, title={A map of rivers}, author={Lee, Bo}, year={2001}, journal={J}}\n"
 TEX = "\\documentclass{article}\n\\begin{document}\nRivers bend %s.\n\\bibliography{refs}\n\\end{document}\n"

@@ -10,8 +10,8 @@ import pytest
 from conftest import ROOT, python, run
 from draft_attacks import cited, folder_with_draft
 
-from citerec.errors import InputError
-from citerec.schema import Paper
+from citerec.ground.errors import InputError
+from citerec.ground.schema import Paper
 from citerec.writing.changes import import_changes, undo
 from citerec.writing.draft import Draft
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from citerec.data import building, catalogue
-from citerec.data.corpus import Corpus, repair_corpus
-from citerec.errors import CiterecError, CorpusError
-from citerec.schema import Paper
+from citerec.ground.errors import CiterecError, CorpusError
+from citerec.ground.files import distrust, is_trusted, trust
+from citerec.ground.schema import Paper
+from citerec.ranking import building, catalogue
+from citerec.ranking.corpus import Corpus, repair_corpus
 from citerec.sources.source import ListSource
-from citerec.trust import distrust, is_trusted, trust
 
 PAPERS = [Paper(paper_id=f"p{i}", title=f"Parsing of trees {i}", abstract=f"We parse trees {i}.") for i in range(3)]
 
@@ -80,7 +80,7 @@ def a_ranker(folder: Path) -> None:
 def an_encoder(folder: Path) -> None:
     import torch
 
-    from citerec.ranking.tuned import save_tuned
+    from citerec.ranking.mentions import save_tuned
 
     save_tuned(folder / "encoder", "0" * 64, [0], {"a": torch.zeros(1)}, [])
 
@@ -88,7 +88,7 @@ def an_encoder(folder: Path) -> None:
 def a_prompt(folder: Path) -> None:
     from types import SimpleNamespace
 
-    from citerec.llm.prompts import keep_program
+    from citerec.agents.prompts import keep_program
 
     keep_program(folder, SimpleNamespace(number=1, model_dump=lambda mode: {}))
 
@@ -113,7 +113,7 @@ def a_page(folder: Path) -> None:
 
 
 def an_embedding(folder: Path) -> None:
-    from citerec.data.embeddings import embed_corpus
+    from citerec.ranking.sample import embed_corpus
 
     with Corpus.open(folder) as corpus:
         embed_corpus(corpus, corpus.embedder.name)

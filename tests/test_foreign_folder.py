@@ -156,7 +156,7 @@ def test_app(place):
         try:
             client.wait_for_ready(PATIENCE)
             here = []
-            code = "import os, citerec.widgets.app, numpy, matplotlib.pyplot as p; print(os.getcwd(), *os.listdir())"
+            code = "import os, citerec.frontends.write, numpy, matplotlib.pyplot; print(os.getcwd(), *os.listdir())"
             done = client.execute_interactive(
                 code, timeout=PATIENCE, output_hook=lambda said: here.append(said["content"].get("text", ""))
             )
@@ -210,7 +210,8 @@ def test_libraries(place):
     folder, ran = place
     code = (
         "import os; from citerec.agents.picker import load_dspy; load_dspy()\n"
-        "import citerec.pipeline, litellm; print(os.environ.get('OPENAI_API_KEY'), os.environ.get('HTTPS_PROXY'))"
+        "import citerec.answering.pipeline, litellm\n"
+        "print(os.environ.get('OPENAI_API_KEY'), os.environ.get('HTTPS_PROXY'))"
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", code], cwd=folder, capture_output=True, text=True, timeout=PATIENCE
@@ -223,7 +224,8 @@ def test_plot(place):
     """A plot of `citerec evaluate` is drawn without the module and the TeX code that a matplotlibrc names."""
     folder, ran = place
     code = (
-        "from types import SimpleNamespace as N; from pathlib import Path; from citerec.cli import _save_plot\n"
+        "from types import SimpleNamespace as N; from pathlib import Path\n"
+        "from citerec.frontends.cli import _save_plot\n"
         "def plot():\n"
         "    import matplotlib.pyplot as p; figure, axes = p.subplots(); axes.set_title('t')\n"
         "    assert not axes.title.get_usetex(); return figure\n"
@@ -238,7 +240,7 @@ def test_plot_in_python(place):
     """`found.plot()` in Python neither: no function of a matplotlibrc is called with the figure, and no TeX runs."""
     folder, ran = place
     code = (
-        "from types import SimpleNamespace as N; from citerec.recommendations import plotted\n"
+        "from types import SimpleNamespace as N; from citerec.answering.recommender import plotted\n"
         "figure = plotted([N(year=2000 + i, citation_count=i, rank=i, title='t', confidence=.5) for i in range(3)])\n"
         "figure.savefig('drawn.png'); print([text.get_usetex() for text in figure.axes[0].texts])"
     )

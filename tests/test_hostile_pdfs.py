@@ -5,8 +5,8 @@ import threading
 import hostile_pdfs as hostile
 import pytest
 
-from citerec.errors import InputError
-from citerec.sources.apart import PdfLimits, PdfReader, read_pdf
+from citerec.ground.errors import InputError
+from citerec.markup.sections import PdfLimits, PdfReader, read_pdf
 
 LIMITS = PdfLimits(memory=2**28, seconds=60)  # so much time that a busy machine changes nothing
 SAID = {  # name -> what the refusal says

@@ -28,11 +28,12 @@ def test_import_is_light():
 
 def test_help_without_docstrings():
     """The help is the same where Python drops docstrings; it loads nothing heavy."""
-    script = "import sys, citerec.cli; citerec.cli.make_parser().parse_args(sys.argv[1:])"
+    script = "import sys, citerec.frontends.cli; citerec.frontends.cli.make_parser().parse_args(sys.argv[1:])"
     asked = [run(sys.executable, *flags, "-c", script, "recommend", "--help") for flags in ([], ["-OO"])]
     assert asked[0].stdout == asked[1].stdout
     assert "--known ID" in asked[0].stdout
-    seen = python("-c", "import json, sys, citerec.cli as c; c.make_parser(); print(json.dumps([*sys.modules]))").stdout
+    code = "import json, sys, citerec.frontends.cli as c; c.make_parser(); print(json.dumps([*sys.modules]))"
+    seen = python("-c", code).stdout
     assert not HEAVY & {*json.loads(seen)}
 
 
@@ -131,7 +132,7 @@ def test_wheel_is_complete(wheel):
     assert lab and not lab & names
     assert {"citerec/sample/papers.jsonl", "citerec/sample/edges.jsonl"} <= data
     assert {name.split("/")[0] for name in names} == {"citerec", f"citerec-{CONFIG.version}.dist-info"}
-    assert "citerec = citerec.cli:main" in entry_points
+    assert "citerec = citerec.frontends.cli:main" in entry_points
 
 
 def test_wheel_finds_its_sample(wheel, tmp_path):

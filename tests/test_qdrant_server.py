@@ -22,8 +22,8 @@ pytestmark = pytest.mark.skipif(not URL, reason="CITEREC_TEST_QDRANT_URL names n
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     """Random vectors, texts and columns, with the indexes of a corpus folder."""
-    from citerec.data.lexical import LexicalIndex
-    from citerec.data.vectors import ExactIndex, PaperColumns
+    from citerec.indexes.lexical import LexicalIndex
+    from citerec.indexes.vectors import ExactIndex, PaperColumns
 
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(PAPERS, DIM)).astype(np.float32)
@@ -40,7 +40,7 @@ def corpus(tmp_path_factory):
 
 def connected(columns, name, layout):
     """The index on the server, in a collection of its own."""
-    from citerec.data.qdrant_server import Layout, ServerIndex
+    from citerec.indexes.qdrant import Layout, ServerIndex
 
     return ServerIndex.connect(URL, name, columns, KEY, Layout(**layout), timeout=60)
 
@@ -48,7 +48,7 @@ def connected(columns, name, layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_server_answers_as_the_folder(corpus, layout):
     """Meaning, words and filters agree after an upload that was cut off and continued."""
-    from citerec.schema import SearchFilter
+    from citerec.ground.schema import SearchFilter
 
     vectors, texts, columns, exact, lexical = corpus
     server = connected(columns, f"citerec-test-{uuid.uuid4().hex}", LAYOUTS[layout])

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from draft_attacks import cited
 
-from citerec.schema import Paper
-from citerec.sources.references import FORMS, markdown_text, to_bibtex, written
+from citerec.ground.schema import Paper
+from citerec.markup.references import FORMS, markdown_text, to_bibtex, written
 
 SECRET = "planted-words-that-nobody-may-see"
 NEEDED = shutil.which("pdflatex") and shutil.which("bibtex")

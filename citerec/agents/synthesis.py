@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from .grounding import AIMS, joined_with_and, shared_topics
-from ..data.corpus import Corpus, name_of
-from ..data.lexical import stems
-from ..identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
+from ..ranking.corpus import Corpus, name_of
+from ..indexes.lexical import stems
+from ..ground.identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
 from ..ranking.signals import SIGNALS
-from ..schema import CitationIntent, Evidence, GroundedPaper, Paper, PipelineState, Recommendation
-from ..settings import Settings, load_settings
-from ..text import american, title_and_abstract
+from ..ground.schema import CitationIntent, Evidence, GroundedPaper, Paper, PipelineState, Recommendation
+from ..ground.settings import Settings, load_settings
+from ..ground.text import american, title_and_abstract
 
 # %% ../../nbs/59_synthesis.ipynb #c005
 def plain_title(title: str,

@@ -25,15 +25,16 @@ from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
 from .. import __version__
-from ..errors import InputError
-from .benchmark import System, filter_of
+from ..ground.errors import InputError
+from .benchmark import filter_of
+from ..ground.schema import System
 from citerec.evaluation.metrics import (
     METRICS, Judgements, Run, bootstrap_interval, holm, permutation_test, recall_ceiling, score_run,
 )
 from .systems import DEPTH, PRINTS
-from ..files import write_atomically
-from ..identity import document_print
-from ..schema import EvalSample
+from ..ground.files import write_atomically
+from ..ground.identity import document_print
+from ..ground.schema import EvalSample
 
 if TYPE_CHECKING: import pandas
 

@@ -27,24 +27,24 @@ from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
 from ..agents.retrieval import queries_in
-from ..data.corpus import Corpus
-from ..data.models import made_here
-from ..data.sample import off_topic_texts
-from ..data.votes import Votes
-from ..errors import InputError
+from ..ranking.corpus import Corpus
+from ..indexes.models import made_here
+from ..ranking.sample import off_topic_texts
+from ..ranking.sample import Votes
+from ..ground.errors import InputError
 from .benchmark import filter_of
 from .systems import Gathering, encoder_saw
-from ..files import real_folder, write_atomically
-from ..identity import document_print, document_prints
+from ..ground.files import real_folder, write_atomically
+from ..ground.identity import document_print, document_prints
 from citerec.ranking.ranker import (
     RANKER, Calibration, RankerFile, checked_trees, confidence_columns, load_ranker, own_ranker, trees_name,
 )
 from ..ranking.signals import NAMES, Queries, features, without_families, year_of_draft
-from ..schema import EvalSample, Evidence, SearchFilter
-from ..text import clean
+from ..ground.schema import EvalSample, Evidence, SearchFilter
+from ..ground.text import clean
 from ..writing.claims import MARKER, OTHER, marked_at
-from ..writing.draft import title_of
-from ..writing.library import Bibliography, papers_of_keys
+from ..writing.manuscript import title_of
+from ..writing.bibliography import Bibliography, papers_of_keys
 from ..writing.manuscript import Manuscript, read_manuscript
 
 # %% ../../nbs/84_fitting.ipynb #c005

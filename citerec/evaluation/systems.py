@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 
 from ..agents.expansion import ExpansionAgent
-from ..agents.fanout import FanOut, retrievers_of
+from ..agents.retrieval import FanOut, retrievers_of
 from ..agents.query import QueryAgent
 from ..agents.reranking import READ, fused_scores, read_by
 from ..agents.retrieval import RetrievalAgent, queries_in
-from ..data.corpus import Corpus
-from ..data.embeddings import FurtherEmbedding, embeddings_of, find_embedding
-from ..errors import InputError
-from .benchmark import System
-from ..llm.prompts import instructions_for
-from ..pipeline import Pipeline
+from ..ranking.corpus import Corpus
+from ..ranking.sample import FurtherEmbedding, embeddings_of, find_embedding
+from ..ground.errors import InputError
+from ..ground.schema import System
+from ..agents.prompts import instructions_for
+from ..answering.pipeline import Pipeline
 from ..ranking.choosing import shipped_chooser
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, fuse, tuned_encoder, without_families, year_of_draft
-from ..schema import PipelineState, SearchFilter
-from ..settings import CROSS_ENCODER, PRESETS, Settings, load_settings
+from ..ground.schema import PipelineState, SearchFilter
+from ..ground.settings import CROSS_ENCODER, PRESETS, Settings, load_settings
 
 # %% ../../nbs/82_systems.ipynb #c008
 DEPTH = 100  # papers a system is asked for: the deepest measure is Recall@100
@@ -201,7 +201,7 @@ class FanOutSystem:
     "All searches of a corpus side by side, and one list of what they find."
     def __init__(self,
                  corpus: Corpus,
-                 method: str = "rrf",  # of `citerec.agents.fanout.METHODS`
+                 method: str = "rrf",  # of `citerec.agents.retrieval.METHODS`
                  rrf_k: int = 60,  # constant of reciprocal rank fusion
                  ):
         self.failures = Counter[str]()

@@ -20,16 +20,16 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from ..agents.retrieval import queries_in
-from ..data.corpus import Corpus
-from ..data.sample import shipped
-from ..errors import InputError
+from ..ranking.corpus import Corpus
+from ..ranking.sample import shipped
+from ..ground.errors import InputError
 from ..evaluation.benchmark import WITHIN, filter_of, given, marker_queries, read_queries
 from ..evaluation.fitting import fold_of
 from .gap_fitting import as_arrays
 from ..evaluation.metrics import permutation_test
 from ..evaluation.systems import Gathering
-from ..files import write_atomically
-from ..identity import document_prints
+from ..ground.files import write_atomically
+from ..ground.identity import document_prints
 from citerec.ranking.choosing import (
     ABOUT,
     CHOOSER,
@@ -45,10 +45,10 @@ from citerec.ranking.choosing import (
 )
 from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, year_of_draft
-from ..ranking.trees import Trees
-from ..schema import EvalSample
-from ..text import clean
-from ..writing.pasted import marked_prose
+from ..ranking.ranker import Trees
+from ..ground.schema import EvalSample
+from ..ground.text import clean
+from ..markup.pasted import marked_prose
 
 if TYPE_CHECKING:
     import pandas as pd

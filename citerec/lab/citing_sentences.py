@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from ..agents.grounding import called
-from ..data.corpus import Corpus
-from ..errors import InputError
+from ..ranking.corpus import Corpus
+from ..ground.errors import InputError
 from .gap_reading import train_reader
-from ..schema import CitationContext
-from ..text import sentences
-from ..writing.reading import Place
+from ..ground.schema import CitationContext
+from ..ground.text import sentences
+from ..writing.gaps import Place
 
 # %% ../../nbs/lab/citing_sentences.ipynb #z011
 _MARKS = re.compile(r"\[(CITATION|OTHERCIT)\]")

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import CiterecError
+from ..ground.errors import CiterecError
 from ..evaluation.benchmark import read_queries
 from .choice_fitting import chooser_tasks, trees_by_fold
 from ..evaluation.fitting import fold_of
 from ..ranking.choosing import Chooser, shipped_chooser
-from ..recommender import Recommender, load
+from ..answering.recommender import Recommender, load
 from ..writing.claims import SIGNALS, Claims, claim_fit
 from ..writing.draft import Draft
 

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..data.sample import shipped
-from ..errors import InputError
+from ..ranking.sample import shipped
+from ..ground.errors import InputError
 from .citing_sentences import first_reader
 from .gap_reading import train_reader
-from ..files import write_atomically
-from ..ranking.trees import Trees
+from ..ground.files import write_atomically
+from ..ranking.ranker import Trees
 from citerec.writing.gaps import (
     GAPS,
     NUMBERS,
@@ -48,7 +48,7 @@ from citerec.writing.gaps import (
     tree_columns,
     weighed,
 )
-from ..writing.reading import READER, Place, SentenceReader, places, reader_of
+from ..writing.gaps import READER, Place, SentenceReader, places, reader_of
 
 if TYPE_CHECKING:
     import pandas as pd

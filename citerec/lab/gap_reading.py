@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..data.embedding import Embedder
-from ..data.encoder import means_and_maxima
+from ..indexes.embedding import Embedder
+from ..indexes.encoder import means_and_maxima
 from ..evaluation.tuning import network_of
-from ..files import write_atomically
-from ..writing.reading import SUM, TUNED, Place, in_place, shipped_embedder
+from ..ground.files import write_atomically
+from ..writing.gaps import SUM, TUNED, Place, in_place, shipped_embedder
 
 # %% ../../nbs/lab/gap_reading.ipynb #r011
 EPOCHS, BATCH = 3, 32

@@ -12,13 +12,13 @@ from itertools import chain
 import numpy as np
 from scipy import sparse
 
-from ..data.contexts import without_markers
-from ..data.corpus import Corpus
-from ..data.lexical import K1, B, stems
-from ..data.vectors import top_k
-from ..errors import InputError
-from ..files import made_once
-from ..schema import SearchFilter
+from ..indexes.contexts import without_markers
+from ..ranking.corpus import Corpus
+from ..indexes.lexical import K1, B, stems
+from ..indexes.store import top_k
+from ..ground.errors import InputError
+from ..ground.files import made_once
+from ..ground.schema import SearchFilter
 
 # %% ../../nbs/lab/profiles.ipynb #p005
 def _counts(texts: Iterable[str]) -> tuple[sparse.csr_matrix, dict[str, int]]:

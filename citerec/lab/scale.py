@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ..data.building import build_files, working_in, write_manifest
-from ..data.contexts import without_markers
-from ..data.corpus import Corpus
-from ..data.embedding import Embedder
-from ..data.vectors import cosines
-from ..schema import CitationContext, Paper
+from ..ranking.building import build_files, working_in, write_manifest
+from ..indexes.contexts import without_markers
+from ..ranking.corpus import Corpus
+from ..indexes.embedding import Embedder
+from ..indexes.vectors import cosines
+from ..ground.schema import CitationContext, Paper
 from ..sources.source import Source
-from ..text import sentences
-from ..workers import each_part, workers_of
+from ..ground.text import sentences
+from ..ground.running import each_part, workers_of
 
 # %% ../../nbs/lab/scale.ipynb #s005
 _NEAR = 8  # papers nearest to a first parent, among which its second parents are

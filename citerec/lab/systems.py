@@ -11,18 +11,18 @@ from collections.abc import Callable
 import numpy as np
 
 from ..agents.reranking import READ
-from ..data.corpus import Corpus
-from ..data.graph import push
-from ..data.lexical import K1, B, stems
-from ..data.vectors import top_k
-from ..evaluation.benchmark import System
+from ..ranking.corpus import Corpus
+from ..indexes.graph import push
+from ..indexes.lexical import K1, B, stems
+from ..indexes.store import top_k
+from ..ground.schema import System
 from ..evaluation.systems import DEPTH, FanOutSystem, PipelineSystem, make_system
 from .profiles import Profiles
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.signals import fuse
-from ..schema import SearchFilter
-from ..settings import CROSS_ENCODER, Settings, load_settings
-from ..text import clean, title_and_abstract
+from ..ground.schema import SearchFilter
+from ..ground.settings import CROSS_ENCODER, Settings, load_settings
+from ..ground.text import clean, title_and_abstract
 
 # %% ../../nbs/lab/systems.ipynb #s04
 def by_rank_bm25(corpus: Corpus, settings: Settings) -> System:

@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['F', 'YEARS_AFTER', 'EXACT_UP_TO', 'ASKED', 'MEANING', 'WORDS', 'CONTEXT', 'CONTEXT_WORDS', 'VOTES', 'SIGNALS_OF',
-           'SIGNALS', 'WALKED', 'FAMILIES', 'NAMES', 'Queries', 'as_it_is', 'queries_of', 'remembered',
+           'SIGNALS', 'WALKED', 'FAMILIES', 'NAMES', 'NEIGHBOURS', 'Queries', 'as_it_is', 'queries_of', 'remembered',
            'FilteredCorpus', 'graph_of', 'view', 'year_of_draft', 'fuse', 'similarities', 'context_signals',
            'tuned_encoder', 'tuned_signals', 'IndexAnswers', 'ask', 'leading', 'text_evidence', 'spread',
-           'graph_signals', 'graph_evidence', 'ranks', 'claim_scores', 'features', 'without_families']
+           'graph_signals', 'graph_evidence', 'ranks', 'claim_scores', 'features', 'without_families', 'wider_paths']
 
-# %% ../../nbs/45_signals.ipynb #s003
+# %% ../../nbs/45_signals.ipynb #c003
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
@@ -18,16 +18,18 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from ..data.contexts import ContextIndex
-from ..data.corpus import Corpus, nearest_papers, paper_cosines
-from ..data.graph import Graph, push
-from ..data.lexical import stems
-from ..data.vectors import cosines, top_k
-from ..errors import CorpusError
-from .mentions import Mentions, authors_named, mentions, name_votes, years_apart
-from .tuned import CARD, Tuned, load_tuned, masked_for_encoder, own_tuned
-from ..schema import Evidence, MarkedText, QueryAnalysis, SearchFilter
-from ..text import clean
+from ..ground.errors import CorpusError
+from ..ground.schema import CitationPath, Evidence, MarkedText, QueryAnalysis, Relation, SearchFilter
+from ..ground.text import clean
+from ..indexes.contexts import ContextIndex
+from ..indexes.graph import Graph, push
+from ..indexes.lexical import stems
+from ..indexes.store import top_k
+from ..indexes.vectors import cosines
+from .corpus import Corpus, contexts_at, nearest_papers, paper_cosines
+from citerec.ranking.mentions import (
+    CARD, Mentions, Tuned, authors_named, load_tuned, masked_for_encoder, mentions, name_votes, own_tuned, years_apart,
+)
 
 # %% ../../nbs/45_signals.ipynb #s005
 @dataclass(frozen=True)
@@ -707,3 +709,57 @@ def without_families(evidence: Evidence,
     columns = {name: getattr(evidence, name)[keep] for name in ("rows", "sentences", "likeness", "similar")}
     found_by = {family: by[keep] for family, by in evidence.found_by.items() if family not in families}
     return evidence.model_copy(update={**columns, "values": values, "by_variant": by_variant, "found_by": found_by})
+
+# %% ../../nbs/45_signals.ipynb #c023a
+NEIGHBOURS = 50  # papers nearest in meaning that are asked what they cite
+
+def _nearest_voters(evidence: Evidence) -> np.ndarray:
+    "Rows of the voters that are nearest in meaning, nearest first."
+    near = evidence.nearness[:, 0]
+    return evidence.voters[np.argsort(-near, kind="stable")[: min(NEIGHBOURS, np.count_nonzero(near))]]
+
+def _cited_by(corpus: Corpus,
+              voters: np.ndarray,  # rows
+              rows: Sequence[int],  # of candidates
+              ) -> list[np.ndarray]:  # places among the voters, ascending, for each candidate
+    "Which voters cite each candidate."
+    if not len(voters): return [np.zeros(0, dtype=int) for _ in rows]
+    votes = corpus.graph.references[voters].tocsc()
+    return [np.sort(votes.indices[votes.indptr[row] : votes.indptr[row + 1]]) for row in rows]
+
+# %% ../../nbs/45_signals.ipynb #c023d
+def _sentences(corpus: Corpus, evidence: Evidence, places: Sequence[int]) -> dict[int, CitationPath]:
+    "The path through the most similar citing sentence, for those candidates that have one."
+    wanted = {int(evidence.sentences[i]): i for i in places if evidence.sentences[i] >= 0 and evidence.similar[i] > 0}
+    contexts = contexts_at(corpus, list(wanted))
+    known = [c.citing_id for c in contexts.values() if c.citing_id in corpus.columns.row_of]
+    titles = {paper_id: brief[0] for paper_id, brief in corpus.briefs(known).items()}
+    paths = {}
+    for at, i in wanted.items():
+        citing = contexts[at].citing_id
+        ids = (citing,) if citing in titles else ()
+        paths[i] = CitationPath(relation=Relation.context, via_ids=ids, via_titles=tuple(titles[p] for p in ids),
+                                count=int(evidence.similar[i]), of=len(corpus), sentence=contexts[at].text)
+    return paths
+
+# %% ../../nbs/45_signals.ipynb #c024a
+_NAMED = 3  # citing papers that are named
+_LEAST = 2  # citing papers that make a path
+
+def wider_paths(corpus: Corpus,
+                evidence: Evidence,
+                places: Sequence[int],  # of candidates in the evidence
+                ) -> list[tuple[CitationPath, ...]]:  # one tuple a candidate
+    "What similar papers and similar citing sentences say about candidates."
+    voters, said = _nearest_voters(evidence), _sentences(corpus, evidence, places)
+    by = _cited_by(corpus, voters, [int(evidence.rows[i]) for i in places])
+    named = [[int(voters[i]) for i in citing[:_NAMED]] if len(citing) >= _LEAST else [] for citing in by]
+    briefs = corpus.briefs([corpus.ids[r] for r in sorted({r for via in named for r in via})])
+    out = []
+    for place, citing, via in zip(places, by, named, strict=True):
+        ids = tuple(corpus.ids[r] for r in via)
+        paths = [CitationPath(relation=Relation.neighbour, via_ids=ids, via_titles=tuple(briefs[p][0] for p in ids),
+                              count=len(citing), of=len(voters))] if ids else []
+        if place in said: paths.append(said[place])
+        out.append(tuple(paths))
+    return out

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from ..files import shipped_words
-from ..identity import surname, title_key
-from ..schema import Paper
+from ..ground.files import shipped_words
+from ..ground.identity import surname, title_key
+from ..ground.schema import Paper
 
 # %% ../../nbs/74_comparing.ipynb #c005
 _SMALL = frozenset("a an the and of for in on to with via by from".split())

@@ -4,15 +4,13 @@
 
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
-           'remember_bibliography', 'remembered_bibliography', 'title_of', 'Draft', 'shared_out', 'missing',
-           'audit_file']
+           'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file']
 
-# %% ../../nbs/79_draft.ipynb #d03
+# %% ../../nbs/79_draft.ipynb #c003
 import hashlib
 import json
 import math
 import os
-import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -24,28 +22,26 @@ from typing import Any, Self, Unpack
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..data.corpus import Corpus, papers_known_as
-from ..errors import InputError
-from ..files import made_once, write_atomically
-from ..llm.quoting import one_line, shortened
-from ..docstrings import documented
-from ..recommender import Limits, Recommendations, Recommender, load
-from ..schema import Paper, PipelineState, Recommendation
-from ..text import clean
-from ..trust import own_folder, user_folder
+from ..answering.recommender import Limits, Recommendations, Recommender, load
+from ..ground.docstrings import documented
+from ..ground.errors import InputError
+from ..ground.files import made_once, own_folder, user_folder, write_atomically
+from ..ground.quoting import one_line, shortened
+from ..ground.schema import Paper, PipelineState, Recommendation
+from ..markup.prose import Format, Note, Span
+from ..ranking.corpus import Corpus, papers_known_as
 from citerec.writing.audit import (
     audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
+from .bibliography import Bibliography, BibliographyEntry, Paths, papers_of_keys, paths_in, record_cited
 from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
-from .gaps import Gap, find_gaps, not_english, proper_names
+from citerec.writing.gaps import (
+    EntryNames, Gap, find_gaps, not_english, paper_called, places, proper_names, short_forms, uncited_names,
+)
 from .insertion import cite_changes, place_at
-from .library import Bibliography, BibliographyEntry, Paths, papers_of_keys, paths_in, record_cited
-from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript
-from .prose import Format, Note, Span
-from .reading import places
+from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
 from .remarks import Remark, Report
-from .uncited import EntryNames, paper_called, short_forms, uncited_names
 
 # %% ../../nbs/79_draft.ipynb #d05
 Place = Slot | Gap | Citation | Sentence | int  # where a citation goes; a number is the place of a sentence
@@ -256,18 +252,6 @@ def remembered_bibliography(path: str | os.PathLike[str],  # of a draft
     "The bibliographies that were kept for a draft."
     try: return [Path(name) for name in json.loads(_kept(Path(path), home).read_bytes())]
     except (OSError, ValueError): return []
-
-# %% ../../nbs/79_draft.ipynb #d14a
-_HEAD = 100_000  # characters among which the title stands
-_TITLES = {"latex": r"\\title\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}",
-           "markdown": r"\A---\s*\n(?:.*\n)*?title:\s*[\"']?(.+?)[\"']?\s*\n|\A\s*#\s+(.+)"}  # format -> its title
-
-def title_of(manuscript: Manuscript,
-             ) -> str:  # "" where it names none
-    "The title of a draft, in plain text."
-    pattern = _TITLES.get(manuscript.format)
-    found = re.search(pattern, manuscript.files[0].text[:_HEAD]) if pattern else None
-    return one_line(clean(next(filter(None, found.groups()), ""))) if found else ""
 
 # %% ../../nbs/79_draft.ipynb #d14
 _UNFINISHED = ("A change of this draft was interrupted, or citerec is writing it just now; the next `cite`, `fill` or "
