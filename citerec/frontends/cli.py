@@ -715,7 +715,7 @@ def _hushed(verbose: bool = False) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            warnings.filterwarnings("always", module=r"citerec\.ground\.settings$")  # what is left out of a .env is said
+            warnings.filterwarnings("always", module=r"citerec\.ground\.settings$")  # of a file .env
             warnings.showwarning = lambda message, *_: print_remark(str(message))
             yield
     finally:
