@@ -115,7 +115,7 @@ class Call:
 @dataclass(frozen=True)
 class Completion:
     "What a language model answers to a prompt."
-    value: Any  # of the form asked for; None where there is an error
+    value: Any  # in the requested form; None if there is an error
     error: CiterecError | None
     call: Call
 
@@ -137,7 +137,7 @@ def _check_own(path: str) -> None:
     "Raise `PermissionError` unless a file and its journals are plain files that only this user may read and write."
     for about in (os.lstat(path + end) for end in ("", "-journal", "-wal", "-shm") if os.path.lexists(path + end)):
         is_ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
-        if not S_ISREG(about.st_mode) or not is_ours: raise PermissionError(f"{path} is not this user's alone")
+        if not S_ISREG(about.st_mode) or not is_ours: raise PermissionError(f"{path} is not a private file")
 
 def _opened(path: str) -> sqlite3.Connection:
     "The database of answers, made where it is missing; raises `OSError` or `sqlite3.Error` if it cannot be used."
@@ -151,7 +151,7 @@ def _opened(path: str) -> sqlite3.Connection:
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         db.execute(_TABLE.replace("TABLE", "TABLE IF NOT EXISTS", 1))
         tables = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
-        if tables != [_TABLE]: raise sqlite3.DatabaseError(f"{path} holds something else than answers")
+        if tables != [_TABLE]: raise sqlite3.DatabaseError(f"{path} has other tables than the one for answers")
     except BaseException:
         db.close()
         raise
@@ -752,7 +752,7 @@ async def _in_form(prompt: Prompt, asking: _Asking, form: str) -> Any:
     except Exception as e: last = e
     if problems: raise problems[-1]
     if type(last).__name__ != "InstructorRetryException": raise last
-    raise AnswerError(f"The language model's answer was not of the form asked for, in {asking.tally.requests} tries.",
+    raise AnswerError(f"The language model's answer did not have the requested form in {asking.tally.requests} tries.",
                       "Try another model.")
 
 async def _formed(prompt: Prompt, asking: _Asking) -> Any:
@@ -842,7 +842,7 @@ async def _completion(llm: "LLM", prompt: Prompt, deadline: float, seconds: floa
         elif out: out.hear(value, ended=True)
     except Exception as e: error = _ours(e, seconds)
     except asyncio.CancelledError:  # nobody waits any more; what was spent is told
-        left = ServiceError("Nobody waits for the answer any more.", "Ask once more.")
+        left = ServiceError("The request was cancelled.", "Ask once more.")
         llm._ledger.record(_call(prompt.agent, time.perf_counter() - begun, asking, cached, left))
         raise
     call = _call(prompt.agent, time.perf_counter() - begun, asking, cached, error)

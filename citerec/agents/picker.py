@@ -149,7 +149,7 @@ def load_dspy() -> Any:  # the module
     is_ours = "dspy" not in sys.modules
     try: import dspy  # 3.4 makes its cache when it is first read, so the next lines come in time
     except ImportError:
-        raise ModelError("Prompts are improved by the package dspy, which is not installed.", _MISSING) from None
+        raise ModelError("Improving prompts needs the package dspy, which is not installed.", _MISSING) from None
     if is_ours:  # if the user has loaded it before, their settings stay; it never caches our requests
         dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False, restrict_pickle=True)
         dspy.disable_logging()  # it would print passages and answers

@@ -140,7 +140,7 @@ def read_instructions(path: Path,  # of a text file
                       ) -> Instructions:
     "Read a corpus' own instructions; raises `ModelError` if they cannot be used."
     try:
-        if not path.is_file(): raise ValueError("it is no file")
+        if not path.is_file(): raise ValueError("it is not a file")
         text = read_plain_file(path, _MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n").strip()
         own = Instructions(shipped.name, f"own-{hashlib.sha256(text.encode()).hexdigest()[:8]}", text)
         if not text: raise ValueError("it is empty")

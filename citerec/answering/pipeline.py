@@ -156,7 +156,7 @@ def _updated(name: str, update: Any, state: PipelineState) -> PipelineState:
     wanted = _PRODUCES[name]
     if not isinstance(update, dict) or wanted not in update: raise TypeError(f"it returned no {wanted}")
     try: return PipelineState.model_validate(dict(state) | update)
-    except ValidationError as e: raise TypeError(f"it returned what cannot be used: {explain(e)}") from None
+    except ValidationError as e: raise TypeError(f"it returned something that cannot be used: {explain(e)}") from None
 
 # %% ../../nbs/64_pipeline.ipynb #c_event
 class AgentEvent(Record):

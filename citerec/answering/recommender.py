@@ -288,7 +288,7 @@ class Limits(TypedDict, total=False):
     "What recommendations are limited to. A limit that is left out, or None, limits nothing."
     year_min: int | None  # first year of publication; a paper of unknown year passes
     year_max: int | None  # last year of publication; a paper of unknown year passes
-    min_citations: int | None  # least number of citations; a paper of which none are known has 0
+    min_citations: int | None  # least number of citations; a paper without a known number has 0
     concepts: str | Sequence[str] | None  # topics, of which a paper has to have one; upper and lower case are the same
     authors: str | Sequence[str] | None  # parts of names, each of which one of the authors has to have
     title_words: str | Sequence[str] | None  # words, all of which the title has to have
@@ -355,7 +355,7 @@ def ids_of_named(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, 
     meant = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
     if what != _EXCLUDED and (unknown := [shortened(name) for name, ids in meant.items() if not ids]):
         raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is {what}.",
-                         "Give the id, DOI, arXiv id or link of a paper that it has, or leave it out.")
+                         "Give the id, DOI, arXiv id or link of one that it has, or leave it out.")
     return tuple(dict.fromkeys(paper_id for ids in meant.values() for paper_id in ids))
 
 # %% ../../nbs/69_recommender.ipynb #e06s
@@ -382,7 +382,7 @@ def limits_filter(corpus: Corpus, concepts: Counter[str], limits: Limits) -> Sea
     last = checked_count(limits.get("year_max"), "last year (year_max)", *_YEARS)
     if first is not None and last is not None and first > last:
         raise InputError(f"The first year, {first}, is after the last year, {last}.", "Swap them, or leave one out.")
-    least = checked_count(limits.get("min_citations"), "least number of citations (min_citations)", 0)
+    least = checked_count(limits.get("min_citations"), "minimum number of citations (min_citations)", 0)
     def named(name: str, what: str) -> tuple[str, ...]:
         return ids_of_named(corpus, _names(limits.get(name), f"papers {what} ({name})"), what)
     within = named("within", "to be searched")
@@ -420,7 +420,7 @@ def question(corpus: Corpus,
     wanted = checked_count(k, "number of recommendations (k)", 1, 100)
     facts = {"folder": str(corpus.folder), "papers": len(corpus), "fingerprint": corpus.manifest["fingerprint"]}
     metadata: dict[str, Any] = {"corpus": facts}
-    least = _share(limits.get("min_confidence"), "least confidence (min_confidence)")
+    least = _share(limits.get("min_confidence"), "minimum confidence (min_confidence)")
     if least is not None: metadata["min_confidence"] = least  # agent 5 takes it before the setting
     return PipelineState(user_text=text, k=settings.k if wanted is None else wanted,
                          filters=limits_filter(corpus, concepts, limits), metadata=metadata)
@@ -813,7 +813,7 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
     "Search for a query that was read, within further limits, or with a paper; for other words where nothing is near."
     if limits.get("min_confidence") is not None:
         raise InputError("A search has scores but no confidences.", "Leave min_confidence out, or use `recommend`.")
-    wanted, most = checked_count(k, "number of results (k)", 1, 100), checked_count(num_queries, "num_queries", 0, 10)
+    wanted, most = checked_count(k, "number of results (k)", 1, 100), checked_count(num_queries, "query count", 0, 10)
     n, settings, llm = rec.settings.num_queries if most is None else most, rec.settings, rec.pipeline.model_of("query")
     given, asked = limits_filter(rec.corpus, rec.concepts, limits), list[str]()
     def limited(parsed: ParsedQuery) -> ParsedQuery:
@@ -852,7 +852,7 @@ def _source(corpus: Corpus, paper: Any) -> Paper:
     if not isinstance(name, str):
         raise InputError(f"A search needs a paper, not {kind_of(paper)}.", "Give a record, an id, a link or a title.")
     ids = [name] if name in corpus.columns.row_of else corpus.find(name.strip())
-    if not ids: raise InputError(f"This corpus has no paper {shortened(name)}.", "Give one that it has.")
+    if not ids: raise InputError(f"This corpus has no paper {shortened(name)!r}.", "Give the id or title of one.")
     return corpus.papers(ids[:1])[0]
 
 def _alike(source: Paper, limits: Limits) -> ParsedQuery:
@@ -923,5 +923,5 @@ def _explained(pipeline: Pipeline, lists: Sequence[Recommendations], paper: Any)
         raise InputError(f"A recommendation can be explained, not {kind_of(paper)}.", "Give one, such as found[0].")
     listed = next((one for one in lists if paper in one.state.final_recommendations), None)
     if listed is None:
-        raise InputError("This recommendation is of none of the last lists.", "Give its list, too: found=found.")
+        raise InputError("This recommendation is in none of the last lists.", "Give its list, too: found=found.")
     return Explanation(paper, signal_shares(pipeline.corpus, pipeline._reranking.ranker, listed.state, paper))

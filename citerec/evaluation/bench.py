@@ -61,7 +61,7 @@ def beside(code: str,  # Python code that prints a line once it is at work, and 
     assert process.stdout
     try:
         if not process.stdout.readline():
-            raise CiterecError("A process to measure beside has ended at once.", "Free some memory.")
+            raise CiterecError("The process that should run during the measurement ended at once.", "Free some memory.")
         yield
     finally:
         process.kill()
@@ -70,7 +70,7 @@ def beside(code: str,  # Python code that prints a line once it is at work, and 
 
 # %% ../../nbs/87_bench.ipynb #e01
 def _in_each_case(measure: Callable[[int], Any], corpus: Corpus) -> list[Any]:
-    "The results of a measurement alone, beside a busy loop, and beside a process that embeds."
+    "The results of a measurement alone, with a busy loop, and with a process that embeds."
     cases = (nullcontext(), beside(_LOOP), beside(_EMBEDS, corpus.embedder.name))
     def in_case(number: int) -> Any:
         with cases[number]: return measure(number)
@@ -83,8 +83,8 @@ class Measurement:
     name: str
     value: float
     unit: str
-    busy: float | None = None  # the value beside a busy loop; None: not measured
-    embedding: float | None = None  # the value beside a process that embeds; None: not measured
+    busy: float | None = None  # the value with a busy loop; None: not measured
+    embedding: float | None = None  # the value with a process that embeds; None: not measured
 
 # %% ../../nbs/87_bench.ipynb #e03
 _TO_LIST = ("query", "retrieval", "expansion", "reranking")  # the agents up to the ranked list

@@ -442,7 +442,7 @@ def check_chance(sizes: Sequence[int],  # papers of each pool
     if score < settings.opt_threshold: return
     raise InputError(f"Chance alone reaches a score of {score:.3f} in pools as small as these, and the threshold is "
                      f"{settings.opt_threshold:g}.",
-                     "Take more wrong papers beside each cited one, or a higher threshold.")
+                     "Use more wrong papers for each cited one, or a higher threshold.")
 
 def _check_task(parts: ExampleParts, optimiser: str, module: str, steps: int | None) -> None:
     "Raise `InputError` where a run cannot be what is asked."

@@ -350,7 +350,7 @@ def _runs(args: argparse.Namespace) -> int:
     if not file:
         raise InputError("No file of runs is named.", "Name one, or set CITEREC_CHECKPOINT, and runs are kept there.")
     if args.after and not args.resume:
-        raise InputError("--after says where a run is continued, and no run is named.", "Name it with --resume.")
+        raise InputError("--after needs a run to continue.", "Name it with --resume.")
     if not args.resume: return _list_runs(file, args.format == "json")
     check_form(args.format)
     from citerec.answering.recommender import Recommendations
@@ -715,7 +715,7 @@ def _hushed(verbose: bool = False) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            warnings.filterwarnings("always", module=r"citerec\.settings$")  # what is left out of a .env is said
+            warnings.filterwarnings("always", module=r"citerec\.ground\.settings$")  # notes on a .env are shown
             warnings.showwarning = lambda message, *_: print_remark(str(message))
             yield
     finally:

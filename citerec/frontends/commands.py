@@ -363,7 +363,7 @@ def listening(host: str,  # name or number of this machine
     except (OSError, OverflowError, UnicodeError) as e:
         number = getattr(e, "errno", None) or 0
         why = os.strerror(number) if number > 0 else e
-        raise InputError(f"{host}:{port} cannot be listened on ({why}).", "Choose another port with --port.") from None
+        raise InputError(f"{host}:{port} is not available ({why}).", "Choose another port with --port.") from None
 
 def token_for(host: str,
               typed: str | None,  # None: no --token; "": one without a word

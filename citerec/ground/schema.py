@@ -20,7 +20,6 @@ from pydantic import (
     BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints, WithJsonSchema, model_validator,
 )
 
-
 # %% ../../nbs/00_schema.ipynb #c005
 class Record(BaseModel):
     "Base of everything that flows: immutable, validated, strict about unknown fields."

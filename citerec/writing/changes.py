@@ -148,14 +148,14 @@ _AGAIN = "Open the draft again and repeat the change."
 def _changed(path: Path) -> InputError: return InputError(f"{path} has changed since it was read.", _AGAIN)
 
 def _outrun(name: str) -> InputError:
-    return InputError(f"Another program saved {name} in the same moment; its text stands.", _AGAIN)
+    return InputError(f"Another program saved {name} at the same moment, and its text was kept.", _AGAIN)
 
 def _write(file: Any, after: bytes) -> _Write:
     "A file's old and new bytes. Raises `InputError` if it may not be written."
     path = file.path.resolve()
     try:
         about = path.stat() if path.exists() else None
-        if about and not path.is_file(): raise InputError(f"{file.path} is no plain file.", "Name another file.")
+        if about and not path.is_file(): raise InputError(f"{file.path} is not a plain file.", "Name another file.")
         before = _current(path)
     except OSError as e:
         raise InputError(f"{file.path} cannot be read ({e.strerror}).", "Check the path and its permissions.") from None
@@ -569,7 +569,7 @@ def _old_record(record: Path, folder: Path) -> tuple[dict[str, Any], dict[int, b
     for path in (Path(file["path"]) for file in files):
         inside = not path.is_absolute() and not any(part.startswith((".", "~")) for part in path.parts)
         if not inside or path.suffix.lower() not in _DRAFTS or not _path_of({"path": path}, folder):
-            raise ValueError("it tells of other files than drafts and bibliographies in this folder")
+            raise ValueError("it names other files than drafts and bibliographies of this folder")
     old = {n: _own_bytes(record / f"{n}.before") for n, file in enumerate(files) if file["before"]}
     if any(_sha256(old[n]) != files[n]["before"] for n in old): raise ValueError("a copy in it is damaged")
     if {p.name for p in record.iterdir()} != {_JOURNAL, *(f"{n}.before" for n in old)}:
@@ -586,7 +586,7 @@ def import_changes(where: str | Path,  # a draft, or its folder
     if not old.is_dir(): raise InputError(f"There is no {old}.", "Name a draft that an older citerec has changed.")
     with _alone(folder) as kept:
         if (kept / _IMPORTED).exists() or _records(kept):
-            raise InputError(f"{old} is not taken over: it was before, or citerec has records of later changes.",
+            raise InputError(f"{old} is not taken over: that was done before, or citerec has records of later changes.",
                              "`citerec draft undo` takes those back.")
         try:
             _own_bytes(old)

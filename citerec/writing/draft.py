@@ -49,12 +49,12 @@ Place = Slot | Gap | Citation | Sentence | int  # where a citation goes; a numbe
 def sentence_at(manuscript: Manuscript,
                 place: Place,
                 ) -> Sentence:
-    "The sentence of a place; raises `InputError` where a place stands in none, as in a figure."
+    "The sentence of a place; raises `InputError` if a place is in none, as in a figure."
     if not isinstance(place, Slot | Gap | Citation | Sentence | int):
         raise InputError("This is no place of a draft.", "Give a slot, a gap, a sentence, or a line as text: \"12\".")
     at = place if isinstance(place, int) else place.index if isinstance(place, Sentence) else place.sentence
     if at is None:
-        raise InputError("This place stands in no sentence.", "Name a sentence: `draft.sentences` lists them.")
+        raise InputError("This place is not in a sentence.", "Name a sentence: `draft.sentences` lists them.")
     if not 0 <= at < len(manuscript.sentences):
         raise InputError(f"The draft has no sentence {at}.", f"It has {len(manuscript.sentences)}, counted from 0.")
     return manuscript.sentences[at]
@@ -690,7 +690,7 @@ def _chosen(draft: Draft, filled: Iterable[Filled], min_confidence: float, gaps:
             ) -> list[tuple[_Written, list[Paper]]]:
     "The places that are written, each with its best paper."
     if not 0 <= min_confidence <= 1:
-        raise InputError(f"The least confidence has to be a number from 0 to 1, not {min_confidence:g}.",
+        raise InputError(f"The minimum confidence has to be a number from 0 to 1, not {min_confidence:g}.",
                          "Give 0.5 for 50 %.")
     return [(f.place if isinstance(f.place, Slot) else f.sentence, [_paper(draft, f.best)])
             for f in filled if f.best and f.is_written(min_confidence, gaps)]
@@ -752,9 +752,9 @@ def _offer(manuscript: Manuscript, filled: Filled, where: str) -> str:
             f"citerec draft cite {path} {where} {paper}")
 
 def _aside(manuscript: Manuscript, slot: Slot) -> str:
-    "A slot that stands in no sentence, and the command that cites there."
+    "A slot outside of any sentence, and the command that cites there."
     where, path = _typed(manuscript, slot.span), shlex.quote(str(manuscript.path or "draft"))
-    return f"{where}: this place stands in no sentence. citerec draft cite {path} {where} PAPER"
+    return f"{where}: this place is not in a sentence. citerec draft cite {path} {where} PAPER"
 
 # %% ../../nbs/79_draft.ipynb #d21x
 def _left_open(manuscript: Manuscript, filled: Sequence[Filled], min_confidence: float,

@@ -672,7 +672,7 @@ def cite_changes(manuscript: Manuscript,
                  ) -> Change:
     "Cite papers in a draft. Raises `InputError` where that cannot be done; nothing is written yet."
     if not (main := manuscript.files[0].path):
-        raise InputError("This draft is a text in no file.", "Save it, and open it by its path.")
+        raise InputError("This draft is a text without a file.", "Save it, and open it by its path.")
     style, known = citation_style(manuscript, command), _known(manuscript, bibliography)
     keys, new = _keys(manuscript, known, cited)
     kin, named = _kin(known, [paper for _, paper in new.values()])
