@@ -96,7 +96,7 @@ class Prompt:
     max_tokens: int = 500  # longest answer
     examples: tuple[tuple[str, str], ...] = ()  # earlier turns: what there was to read, and the answer wanted
     temperature: float = 0.0  # 0: the likeliest answer
-    attempt: int = 0  # number of the attempt: each is asked and cached on its own
+    attempt: int = 0  # number of the attempt; each attempt is requested and cached separately
 
 # %% ../../nbs/50_client.ipynb #c015b
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ def _plausible(usage: tuple[int, int], request: Mapping[str, Any], answer: str) 
     "Whether a service can have read and written no more tokens than it reports."
     return usage[0] > _sent(request) // _SPARSE and (usage[1] > len(answer) // _SPARSE or not answer)
 
-_SHORTEST, _DENSE = 1_500, 6  # tokens of the shortest context that is met; characters a token that English never has
+_SHORTEST, _DENSE = 1_500, 6  # tokens of the shortest usual context; characters a token that English never has
 
 def _was_cut(usage: tuple[int, int] | None, request: Mapping[str, Any]) -> bool:
     "Whether a service has read a part of a request only, and not said so: Ollama cuts at 4,096 tokens by default."
@@ -527,7 +527,7 @@ class _GivenOut:
             self.given = ready
 
 # %% ../../nbs/50_client.ipynb #c022q
-_THINKING = 4_096  # tokens that a model may think in, beside its answer
+_THINKING = 4_096  # tokens for thoughts, in addition to the answer
 _CHARS_PER_TOKEN = 20  # an answer with more characters per token is cut off; ordinary text has four
 
 class _Chat:
@@ -535,7 +535,7 @@ class _Chat:
     def __init__(self, endpoint: _Endpoint):
         self.endpoint = endpoint
         self.refused: set[str] = set()
-        self.thinks = self.closes_only = False  # whether the model thinks; and without a tag that says where it begins
+        self.thinks = self.closes_only = False  # whether the model thinks; whether its thoughts have a closing tag only
         self.room = sys.maxsize  # most tokens of an answer that the service allows, once it has named them
         first = endpoint.settings.llm_mode
         self.forms = [first] if first == "json" else [first, "tools" if first == "json_schema" else "json_schema",
@@ -841,7 +841,7 @@ async def _completion(llm: "LLM", prompt: Prompt, deadline: float, seconds: floa
             llm.cache.put(fingerprint, llm.model, value if isinstance(value, str) else value.model_dump_json())
         elif out: out.hear(value, ended=True)
     except Exception as e: error = _ours(e, seconds)
-    except asyncio.CancelledError:  # nobody waits any more; what was spent is told
+    except asyncio.CancelledError:  # the caller has stopped waiting; the cost is still reported
         left = ServiceError("The request was cancelled.", "Ask once more.")
         llm._ledger.record(_call(prompt.agent, time.perf_counter() - begun, asking, cached, left))
         raise
@@ -914,7 +914,7 @@ class LLM:
     async def _ask_all(self, prompts: Sequence[Prompt], seconds: float) -> list[Completion]:
         deadline = asyncio.get_running_loop().time() + seconds
         slots = asyncio.Semaphore(self.parallel)
-        async def one(prompt: Prompt) -> Completion:  # what the time is too short for is not begun
+        async def one(prompt: Prompt) -> Completion:  # not begun if the time is too short
             async with slots: return await _completion(self, prompt, deadline, seconds)
         return list(await asyncio.gather(*map(one, prompts)))
 

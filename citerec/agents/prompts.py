@@ -32,7 +32,7 @@ class Demonstration(Record):
     "A passage, the papers to choose from, and the one that is cited there."
     context: str  # with [CITATION] where the paper is cited
     candidates: tuple[tuple[str, str], ...]  # title and abstract of each
-    title: str  # of the one that is cited
+    title: str  # of the cited paper
     reasoning: str = ""  # why, by a language model
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _read_program(path: Path) -> Program:
 
 # %% ../../nbs/51_prompts.ipynb #q05
 def programs_of(corpus: "Corpus",
-                ) -> list[Program]:  # by number; those that cannot be read are told in the notes of the corpus
+                ) -> list[Program]:  # by number; the notes of the corpus name those that cannot be read
     "All versions of the learned prompts."
     programs = list[Program]()
     for path in sorted(learned_folder(corpus.folder).glob("[0-9]*.json")):
@@ -292,7 +292,7 @@ def with_program(name: str,  # of `PROMPTS`
 
 def instructions_for(name: str,  # of `PROMPTS`
                      corpus: "Corpus | None" = None,  # None: the shipped instructions
-                     model: str = "",  # that is asked; "": nothing that was learned is used
+                     model: str = "",  # that gets the prompt; "": no learned version is used
                      ) -> Instructions:
     "The corpus' own instructions if it has some, else the learned ones, else the shipped ones."
     if corpus is None: return PROMPTS[name]

@@ -490,7 +490,7 @@ _ECHO = 4  # so many words of our instructions in a row are an echo; fewer may b
 _MARKERS = re.compile(r"\b(?:CITATION|OTHERCIT)\b|\bOTHER[ _]?CIT\w*|\[cit\w*\]", re.I)
 
 def echoes(said: str,  # by a model
-           text: str,  # what it was given; its words are no echo
+           text: str,  # the text of the user; repeating its words is no echo
            told: str = "",  # the instructions; "": the shipped ones for this task
            ) -> bool:
     "Whether words of a model repeat our instructions or our markers."
@@ -682,7 +682,7 @@ class QueryAgent:
                  corpus: Corpus,  # whose titles say what its topics are
                  max_chars: int = 50_000,  # longest text accepted, characters
                  llm: LLM | None = None,  # reads the text; None: the agent does
-                 num_queries: int = 3,  # short queries of the language model that are asked as well, at most
+                 num_queries: int = 3,  # most further queries of the language model that are searched for
                  ):
         self.corpus, self.max_chars, self.llm, self.num_queries = corpus, max_chars, llm, num_queries
 

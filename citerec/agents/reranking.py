@@ -53,7 +53,7 @@ def fused_scores(candidates: Sequence[ScoredPaper],
 # %% ../../nbs/55_reranking.ipynb #c026w
 _REACH = 2  # places that a model may move a paper by, up or down
 
-def within_reach(order: Sequence[int],  # papers in the order that is wanted
+def within_reach(order: Sequence[int],  # papers in the wanted order
                  places: Sequence[int],  # ascending: the present place of each paper
                  reach: int = _REACH,  # most places by which a paper may move
                  ) -> list[int]:  # papers, one for each place
@@ -306,7 +306,7 @@ class RerankingAgent:
                  ranker: Ranker | None = None,  # None: the fused order
                  cross_encoder: CrossEncoder | None = None,  # reads the leading candidates; None: none does
                  llm: LLM | None = None,  # reorders the leading candidates; None: nothing does
-                 missing: str = "",  # why a cross-encoder that was asked for is not there
+                 missing: str = "",  # why the requested cross-encoder is missing
                  ):
         self.corpus, self.settings, self.ranker = corpus, settings or load_settings(), ranker
         self.cross_encoder, self.llm, self.missing = cross_encoder, llm, missing

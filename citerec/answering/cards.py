@@ -304,12 +304,12 @@ def path_graph(r: Recommendation) -> str:
             f'</marker></defs>{nodes}{edges}{_node(_NODE + _GAP, middle, r.title)}</svg>')
 
 # %% ../../nbs/63_cards.ipynb #s02
-_STRENGTHS = {  # signal -> what it says; each is a share, 0 to 1
+_STRENGTHS = {  # signal -> its name for readers; each is a share, 0 to 1
     "dense": "Near in meaning", "bm25": "Words in common", "title_cover": "Words of its title in your text",
     "vote50": "Cited by papers on the topic", "ctx_best": "Cited in a sentence like yours"}
 
 def strengths(signals: Mapping[str, float],  # of a recommendation
-              ) -> dict[str, float]:  # what is said -> how much of it, 0 to 1; only what speaks for the paper
+              ) -> dict[str, float]:  # name of the signal -> its strength, 0 to 1; only signals in favour of the paper
     "What speaks for a paper, as shares."
     shares = {words: min(max(signals.get(name) or 0, 0), 1) for name, words in _STRENGTHS.items()}
     return {words: share for words, share in shares.items() if share >= .005}
@@ -618,7 +618,7 @@ def table_text(rows: Cells) -> str:
     return "\n".join("  ".join(filter(None, map(one_line, cells))) for cells in rows)
 
 # %% ../../nbs/63_cards.ipynb #t002y
-def table_html(columns: Sequence[str],  # what stands above each column
+def table_html(columns: Sequence[str],  # the heading of each column
                rows: Cells,
                above: str = "",  # a sentence above the table
                ) -> str:  # HTML, escaped, with its own style

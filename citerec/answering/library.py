@@ -545,7 +545,7 @@ class Library:
         return add_files(self.state, paths, progress, reader)
 
     def passages(self,
-                 question: str,  # what the passages may answer, in a sentence or two
+                 question: str,  # in a sentence or two
                  k: int = 5,  # passages, 1 to 50
                  within: Sequence[str] | None = None,  # papers to look in, by id; None: all
                  ) -> tuple[Passage, ...]:  # best first

@@ -87,7 +87,7 @@ def _row(r: Recommendation) -> tuple[str, ...]:
 
 # %% ../../nbs/69_recommender.ipynb #b006y
 def table_of(recommendations: Sequence[Recommendation],
-             ) -> list[tuple[str, ...]]:  # the first row holds the names of the columns; one without values is left out
+             ) -> list[tuple[str, ...]]:  # the first row names the columns; a column without values is left out
     "One short row a paper."
     rows = [_COLUMNS, *map(_row, recommendations)]
     kept = [at for at, column in enumerate(zip(*rows, strict=True)) if any(column[1:])]
@@ -95,9 +95,9 @@ def table_of(recommendations: Sequence[Recommendation],
 
 # %% ../../nbs/69_recommender.ipynb #b007
 _DOT = (160, 480)  # areas of dots without and with full confidence, in square points
-_NAME, _ROOM = 25, .3  # characters in each of the two lines of a title; room beside the dots, as a share of the years
+_NAME, _ROOM = 25, .3  # characters in each of the two lines of a title; margin around the dots, as a share of the years
 _OFFSETS = [(1, 0, "left"), (-1, 0, "right"), (.7, 1.3, "left"), (.7, -1.3, "left"), (-.7, 1.3, "right"),
-            (-.7, -1.3, "right"), (0, 1.9, "center"), (0, -1.9, "center")]  # where a title may stand
+            (-.7, -1.3, "right"), (0, 1.9, "center"), (0, -1.9, "center")]  # possible places of a title
 _AWAY = 13  # points from the middle of a dot to its title
 
 def _free_place(axes: Any, name: str, at: tuple[float, float], taken: list[Any]) -> Any:
@@ -289,10 +289,10 @@ class Limits(TypedDict, total=False):
     year_min: int | None  # first year of publication; a paper of unknown year passes
     year_max: int | None  # last year of publication; a paper of unknown year passes
     min_citations: int | None  # least number of citations; a paper without a known number has 0
-    concepts: str | Sequence[str] | None  # topics, of which a paper has to have one; upper and lower case are the same
-    authors: str | Sequence[str] | None  # parts of names, each of which one of the authors has to have
-    title_words: str | Sequence[str] | None  # words, all of which the title has to have
-    venues: str | Sequence[str] | None  # conferences and journals, of which one has to be the paper's
+    concepts: str | Sequence[str] | None  # topics; a paper has to have at least one of them; case is ignored
+    authors: str | Sequence[str] | None  # parts of names; each has to be in the name of an author
+    title_words: str | Sequence[str] | None  # words; the title has to have all of them
+    venues: str | Sequence[str] | None  # conferences and journals; the paper has to be in one of them
     language: str | None  # language of the paper, as ISO 639-1 code
     has_awards: bool | None  # only papers with an award (true), or without one (false)
     bibkey: str | None  # citation key of the paper
@@ -348,7 +348,7 @@ def nearest(name: str,
     return list(dict.fromkeys([*alike[:1], *within, *alike]))[:_NEAREST]
 
 # %% ../../nbs/69_recommender.ipynb #e06
-_EXCLUDED = "to be excluded"  # what the corpus lacks is not recommended anyway
+_EXCLUDED = "to be excluded"  # a paper that the corpus lacks is not recommended anyway
 
 def ids_of_named(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, ...]:
     "The ids of the papers that are named; raises `InputError` for names that the corpus lacks."
@@ -446,7 +446,7 @@ def _of(family: str, *beginnings: str) -> tuple[str, ...]:
     "The columns of a family that begin in one of these ways."
     return tuple(name for name in FAMILIES[family] if name.startswith(beginnings))
 
-KINDS: dict[str, tuple[str, ...]] = {  # what a reader is told -> columns of the ranker
+KINDS: dict[str, tuple[str, ...]] = {  # name for readers -> columns of the ranker
     "meaning": (*_of("text", "dense", "centroid", "tuned"), *_of("claim", "dense")),
     "words": (*_of("text", "bm25", "title", "name", "authors", "year"), *_of("claim", "bm25")),
     "meaning and words": (*_of("text", "rrf"), *_of("claim", "claim_rrf")),
@@ -459,7 +459,7 @@ KINDS: dict[str, tuple[str, ...]] = {  # what a reader is told -> columns of the
 # %% ../../nbs/69_recommender.ipynb #x008
 def contributions(ranker: Ranker,
                   row: np.ndarray,  # shape (len(NAMES),), what the ranker knows of one paper
-                  ) -> dict[str, float]:  # kind -> what it adds to the score, below 0 where it speaks against the paper
+                  ) -> dict[str, float]:  # kind -> its part of the score; below 0: it speaks against the paper
     "What each kind of signal adds to the score of a paper; kinds of which nothing is known are left out."
     columns = {kind: [NAMES.index(name) for name in names] for kind, names in KINDS.items()}
     known = [kind for kind, places in columns.items() if not np.isnan(row[places]).all()]

@@ -452,7 +452,7 @@ def _found_by(row: int, lists: Sequence[Listed], wordings: Sequence[str]) -> tup
 # %% ../../nbs/65_search.ipynb #s044
 _DEEPER = 2  # papers in a list, per wanted result
 
-_LEAST_WANTED = 10  # results for which lists are asked at least: a shorter list is the beginning of a longer one
+_LEAST_WANTED = 10  # lists are made for at least so many results, so a short list is the beginning of a long one
 _NEAR = .38  # cosine of the best result below which nothing fits: topics of a corpus have .4 and more, others less
 NOTHING_NEAR = "Nothing in this corpus fits well; these are the closest papers."
 

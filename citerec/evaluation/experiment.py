@@ -111,7 +111,7 @@ def fingerprint_of(system: System,
 
 # %% ../../nbs/83_experiment.ipynb #f02
 def run_differences(made: Mapping[str, Any],  # what an answer would be made with now
-                    before: Mapping[str, Any],  # what the answers in a file were made with
+                    before: Mapping[str, Any],  # what made the answers in the file
                     ) -> str:  # empty where nothing differs
     "Say in words what differs; hashes are named and not shown."
     def one(name: str) -> str:
@@ -169,7 +169,7 @@ class RunFile:
         self.path, self._lock_path = path, path.with_name(f".{path.name}.lock")
         self.name, self.made = name, dict(made)
         self.about = path.with_name(f"{path.name}.json")
-        self.notes = Counter[str]()  # in how many answers an agent failed, by a sentence that says which
+        self.notes = Counter[str]()  # sentence on a failed agent -> number of answers
 
     def __enter__(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -133,7 +133,7 @@ class ExampleParts:
     "Examples in three parts that share no citing document."
     train: Sequence[Example]  # prompts are made from these
     validation: Sequence[Example]  # a version is accepted or rolled back on these
-    test: Sequence[Example] = ()  # the figures that are told at the end are of these
+    test: Sequence[Example] = ()  # for the figures that are reported at the end
 
     @property
     def fingerprint(self) -> str:
@@ -161,7 +161,7 @@ class Tried:
     orders: list[list[str]]  # titles, best first
     chosen: list[str]  # titles
     failed: int = 0  # requests that failed
-    stopped: str = ""  # why nothing more is asked
+    stopped: str = ""  # why no more requests are sent
 
 def _order_all(examples: Sequence[Example], program: Program | None, llm: LLM, workers: int,
                ) -> tuple[list[list[str]], list[Any]]:
@@ -348,7 +348,7 @@ class Step(Record):
 class OptRun(Record):
     "What a run of the loop was asked to do, and how far it is."
     run: str  # its id
-    key: str  # what it was asked to do, as one text: a run goes on only where it is the same
+    key: str  # its task as one text; only a run with the same task is continued
     begun: str  # date and time, UTC
     model: str
     prompt_model: str
@@ -459,7 +459,7 @@ def _check_task(parts: ExampleParts, optimiser: str, module: str, steps: int | N
 # %% ../../nbs/86_optimising.ipynb #c014l
 class Loop:
     "What a run is asked to do, and how far it is."
-    run: OptRun  # what is written down of it
+    run: OptRun  # its record
     try_out = staticmethod(try_out)
     improve = staticmethod(improve)
 
@@ -471,7 +471,7 @@ class Loop:
                  module: str,  # of `MODULES`
                  steps: int | None,  # times that a prompt is changed at most; None: as in the settings
                  workers: int,  # requests at a time
-                 say: Callable[[str], None],  # gets a line on what is being done
+                 say: Callable[[str], None],  # gets a line on the progress
                  ):
         _check_task(parts, optimiser, module, steps)
         settings = llm.settings
@@ -682,14 +682,14 @@ def _judge_on_test(loop: Loop) -> None:
 # %% ../../nbs/86_optimising.ipynb #c023
 def _silent(line: str) -> None: pass
 
-def optimise(corpus: Corpus,  # its folder keeps what is learned
+def optimise(corpus: Corpus,  # its folder keeps the learned prompts
              parts: ExampleParts,  # examples
              llm: LLM,  # answers; its settings name the steps, the threshold, the weights and the model that proposes
              optimiser: str = "bootstrap",  # of `OPTIMISERS`
              module: str = "simple",  # of `citerec.agents.prompts.MODULES`
              steps: int | None = None,  # times that a prompt is changed at most; None: as in the settings
              workers: int = WORKERS,  # requests at a time
-             say: Callable[[str], None] = _silent,  # gets a line on what is being done
+             say: Callable[[str], None] = _silent,  # gets a line on the progress
              ) -> OptRun:  # what was done, also where the budget ended
     "Improve the prompts of a corpus; stopped in the middle, the same call goes on. Raises `InputError`, `ModelError`."
     load_dspy()
@@ -708,7 +708,7 @@ def optimise(corpus: Corpus,  # its folder keeps what is learned
 
 # %% ../../nbs/86_optimising.ipynb #c005b
 _WIDTH = 96  # columns of a line of a prompt
-_AROUND = 2  # lines that stay, shown beside a change
+_AROUND = 2  # unchanged lines that are shown around a change
 
 def _lines(text: str) -> list[str]:
     "A prompt as lines, a sentence never runs on into the next line."

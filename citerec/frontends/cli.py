@@ -223,7 +223,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     FOLDER                  a corpus
     --queries FILE          query_id, text, citing_id, year, relevant: JSON lines, .gz or plain (default: made of the
                             corpus' own papers and their references)
-    --run-file FILE         keep the answers as a TREC run file, and what made them in a .json beside it; several
+    --run-file FILE         keep the answers as a TREC run file, with a record in a .json next to it; several
                             systems get NAME.FILE each
     --system NAME ...       pipeline (the default), picker, ranker, expansion, rrf, dense, bm25, fanout …, or
                             embedding:MODEL, or embeddings for all that `citerec embed` has made

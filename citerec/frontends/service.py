@@ -81,7 +81,7 @@ class SearchForm(_Form, of=Recommender.search):
     query: Annotated[str, Field(min_length=1, max_length=1000)]  # a topic, a question, a paper or its id, with limits
     top_k: Annotated[int, Field(ge=1, le=20)] = 5  # papers wanted
     filters: (Filters  # type: ignore[valid-type]
-              | None) = None  # which papers may be found, besides what the words say
+              | None) = None  # limits, in addition to those in the words
     parse: bool = True
     num_queries: Annotated[int, Field(ge=0, le=10)] | None = None
     answer: bool = True  # whether an answer is written from the papers
@@ -133,7 +133,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": Refusal, "descrip
     400: "The request cannot be read.", 401: "The token is missing or wrong.",
     403: "The request comes from elsewhere.", 408: "The request comes too slowly.", 413: "The request is too large.",
     422: "A field, or what it asks for, has to be changed.", 500: "A fault of the service.",
-    503: "What an answer needs does not answer."}.items()}  # status -> what it means at every address
+    503: "What an answer needs does not answer."}.items()}  # status -> its meaning at every address
 NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": Refusal, "description": "There is none of this name."}}
 
 def fault(error: Exception,
@@ -148,7 +148,7 @@ def fault(error: Exception,
     return 500, {"detail": f"Something went wrong in citerec. The log of the service says more under {number}."}
 
 # %% ../../nbs/96_service.ipynb #v031
-_BODY = 2**20  # bytes of a body that is no upload: several times the longest text
+_BODY = 2**20  # bytes of a body without an upload: several times the longest text
 UPLOAD = "/api/papers/upload"
 
 def _place(host: str) -> str | None:
@@ -237,7 +237,7 @@ class Guard:
             else: fault(e)  # too late for a status: it is logged, and the connection ends
 
 # %% ../../nbs/96_service.ipynb #v041
-Told = tuple[str, Any]  # name of an event, and what it says
+Told = tuple[str, Any]  # name of an event, and its data
 
 async def sent(events: AsyncGenerator[Told, None],
                ) -> AsyncIterator[ServerSentEvent]:
@@ -567,7 +567,7 @@ def _add_rest(app: FastAPI, recommender: Recommender, library: Library) -> None:
 
 # %% ../../nbs/96_service.ipynb #v102a
 AT_ONCE = 4  # runs, searches and answers that are worked on at the same time
-UPLOADS = 1  # uploads that are read at the same time, besides
+UPLOADS = 1  # uploads that are read at the same time
 UPLOAD_LIMIT = 200 * 2**20  # bytes of the files of one request
 _TOKEN = re.compile(r"[!-~]{16,}")  # printable, and too long to be tried out
 
@@ -583,7 +583,7 @@ def _methods(app: FastAPI, request: Request) -> list[str]:
     return sorted({method for route in fitting for method in getattr(route, "methods", ())})
 
 def make_app(recommender: Recommender,  # with its corpus
-             library: Library,  # of a user's own papers, with what was asked
+             library: Library,  # of a user's own papers and questions
              *,
              token: str | None = None,  # that every request has to bring; None: this machine alone is answered
              at_once: int = AT_ONCE,  # runs that are worked on at the same time; others wait

@@ -48,7 +48,7 @@ class BibliographyEntry:
     path: Path  # the file
     line: int = 1  # on which it begins
     record: Paper | None = None  # the same paper as the corpus knows it; None: it does not
-    how: str = ""  # by what it was recognised: "DOI", "arXiv id" or "title, authors and year"
+    how: str = ""  # how the record was found: "DOI", "arXiv id" or "title, authors and year"
     note: str = ""  # what is odd about it
 
     @property
@@ -80,7 +80,7 @@ def _titled(corpus: Corpus) -> dict[str, list[str]]:
 # %% ../../nbs/72_bibliography.ipynb #c010s
 def recognise(paper: Paper,  # of an entry
               corpus: Corpus,
-              ) -> tuple[Paper, str] | None:  # the record, and by what it was recognised; None: not in the corpus
+              ) -> tuple[Paper, str] | None:  # the record, and how it was found; None: not in the corpus
     "The paper of the corpus that an entry is."
     facts = facts_of(paper)
     for record in corpus.papers(_titled(corpus).get(title_key(paper.title), [])):
@@ -127,7 +127,7 @@ def _entry(entry: Entry, path: Path, corpus: Corpus | None) -> BibliographyEntry
 _NAMING = ("maintitle", "booktitle", "howpublished", "note", "journal", "journaltitle", "type")  # in place of a title
 
 def record_cited(entry: BibliographyEntry,
-                 ) -> Paper:  # with a stand-in for the title where the entry has none
+                 ) -> Paper:  # with a replacement for a missing title
     "The record by which an entry is cited. Raises `InputError` for one that cannot be cited."
     if entry.paper: return entry.paper
     if entry.entry.fault or entry.entry.kind == "xdata":

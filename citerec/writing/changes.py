@@ -136,7 +136,7 @@ class _Write:
     path: Path  # the file itself, links followed
     before: bytes | None  # old content; None: the file does not exist yet
     after: bytes
-    part: Path  # a new file beside it, which gets its place
+    part: Path  # a new file in the same folder, which replaces it
 
 def _part_beside(path: Path) -> Path: return path.with_name(f".citerec-{token_hex(4)}")
 
@@ -440,7 +440,7 @@ class Change:
     title: str = ""  # what the change does
     draft: Path | None = None  # its main file; None: the last file
     keys: Mapping[str, str] = field(default_factory=dict)  # id of a paper -> the key that it is cited by
-    notes: tuple[str, ...] = ()  # what is to be known before it is written, such as an entry without an author
+    notes: tuple[str, ...] = ()  # warnings to read before it is written, such as an entry without an author
 
     def __bool__(self) -> bool: return bool(self.edits)
 

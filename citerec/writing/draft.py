@@ -132,7 +132,7 @@ def preferred(recommendations: Iterable[Recommendation],  # best first
     return [placed(r) for r in [*found.values(), *(r for r in among if r.paper_id not in found)]]
 
 # %% ../../nbs/79_draft.ipynb #d11b
-_OWN_SHARE = .62  # of the places at which the paper stands in the own bibliography, where that is whole
+_OWN_SHARE = .62  # of the places at which a complete bibliography of the draft has the paper
 _WHOLE = 25  # papers from which a bibliography is taken to be whole
 _NEAR = .25  # least cosine of an entry with the sentence
 _TRIED = 8  # entries that may be recommended for one place
@@ -166,7 +166,7 @@ def _per_cent(share: float | None) -> str:
     "A probability for people, rounded down, so that it does not seem to reach a limit that it misses."
     return f"{math.floor(100 * (share or 0))} %"
 
-_STRONG = .8  # least confidence of what is called strong
+_STRONG = .8  # least confidence of a strong recommendation
 
 @dataclass(frozen=True)
 class Filled:
@@ -175,8 +175,8 @@ class Filled:
     sentence: Sentence
     line: int  # from 1
     recommendations: Recommendations
-    path: Path | None = None  # the file that the place stands in
-    by_title: bool = False  # the first is an own entry, and a gap that is surely one uses the name in its title
+    path: Path | None = None  # the file with the place
+    by_title: bool = False  # the first is an own entry; a sure gap uses the name in its title
 
     @property
     def best(self) -> Recommendation | None:
@@ -194,13 +194,13 @@ class Filled:
         return ", ".join(filter(None, [_per_cent(self.best.confidence if self.best else 0), self.strength]))
 
     def is_sure(self,
-                min_confidence: float,  # the least that is asked for, 0 to 1
+                min_confidence: float,  # the minimum, 0 to 1
                 ) -> bool:
         "Whether the first of them has at least this confidence."
         return self.best is not None and (self.best.confidence or 0) >= min_confidence
 
     def is_written(self,
-                   min_confidence: float,  # the least that is asked for at an open slot, 0 to 1
+                   min_confidence: float,  # the minimum at an open slot, 0 to 1
                    gaps: Container[Gap] = (),  # that were chosen
                    ) -> bool:
         "Whether `Draft.write` cites the first of them: at a slot where it is sure enough, at a chosen gap."
@@ -490,10 +490,10 @@ def _leaders(draft: Draft, text: str, k: int, limits: Limits) -> Sequence[Recomm
     except InputError: return ()  # the limits leave none of them
 
 # %% ../../nbs/79_draft.ipynb #d16b
-_NEAR_NAME = 25  # characters from the name of an own entry to a slot that is for it
+_NEAR_NAME = 25  # most characters between the name of an own entry and its slot
 _SURE_BEFORE = .85  # of 98 citations in real drafts just behind such a name, 85 cite that entry; a little less
 _SURE_WITHIN = .65  # the same for 76 sentences that are the first with such a name: 51; a little less
-_NEEDED = .6  # least probability of a citation at a gap that is surely one
+_NEEDED = .6  # least probability of a citation at a sure gap
 _SURE_GAP = .85  # of 28 such gaps in real drafts without half of their citations, 25 had the entry; a little less
 _SURE_MENTION = .4  # of the 54 other gaps that name an entry, by its key or in passing, 24; a little less
 
@@ -538,7 +538,7 @@ def _own_first(draft: Draft, place: Place, fitting: list[Recommendation], limits
     return [first, *(r for r in fitting if r is not named)]
 
 # %% ../../nbs/79_draft.ipynb #d16
-_BACK = 5  # sentences among which the one before is looked for; footnotes stand between
+_BACK = 5  # sentences in which the one before is searched for, because of footnotes in between
 
 def _by_itself(draft: Draft, place: Place, fitting: list[Recommendation], k: int, limits: Limits,
                ) -> list[Recommendation]:
@@ -642,7 +642,7 @@ def _fill(draft: Draft, k: int, gaps: bool, progress: bool) -> list[Filled]:
     return out
 
 # %% ../../nbs/79_draft.ipynb #d18s
-_MUCH = .1  # share of sentences in another language that is told
+_MUCH = .1  # share of sentences in another language from which on a note says so
 
 def missing(manuscript: Manuscript,
             gaps: Iterable[Gap],

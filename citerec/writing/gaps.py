@@ -438,7 +438,7 @@ def line_columns(signs: Signs,
 
 # %% ../../nbs/73_gaps.ipynb #g051s
 def tree_columns(signs: Signs,
-                 scores: np.ndarray,  # shape (models, texts): what each model says of each text alone
+                 scores: np.ndarray,  # shape (models, texts): the score of each model for each text alone
                  alone: bool = False,  # as if each sentence came alone
                  ) -> np.ndarray:  # shape (sentences, columns)
     "The columns of the trees: cues, scores of a sentence and its neighbours, the section and the place."
@@ -743,7 +743,7 @@ def short_forms(sentences: Iterable[Any],  # of a draft, with `text`
 def paper_called(corpus: Corpus,
                  name: str,  # one word of a draft
                  exclude_ids: Sequence[str] = (),  # the draft's own records
-                 long: str = "",  # what the draft says that a short form stands for; "": it does not say
+                 long: str = "",  # the long form that the draft gives for a short form; "": none
                  ) -> str:  # id of a paper; "" where no paper surely has the name
     "The paper of a corpus that a name in a draft stands for."
     if _EXPRESSION.search(name) or (name in _TASKS and not long): return ""

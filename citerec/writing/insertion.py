@@ -163,7 +163,7 @@ class BibStyle:
     newline: str = "\n"
     indent: str = "  "
     before: str = " "  # between a field's name and the sign
-    width: int = 0  # of name and space, where the signs stand below each other; 0: they do not
+    width: int = 0  # of name and space, if the equals signs are aligned; 0: they are not
     after: str = " "  # between the sign and the value
     field_case: str = "lower"  # or "upper", "title"
     type_case: str = "lower"
@@ -656,7 +656,7 @@ def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
     return file, (0, at, at, line)
 
 # %% ../../nbs/78_insertion.ipynb #c032l
-def _lacking(other: "BibliographyEntry | None",  # that is copied; None: the entry is made of the paper
+def _lacking(other: "BibliographyEntry | None",  # that is copied; None: the entry is made from the paper
              paper: Paper) -> list[str]:
     "What a new entry lacks."
     if other and other.entry.kind == "set": return []
