@@ -266,7 +266,7 @@ class _Ledger:
             self.reserved += most
 
     def settle(self, most: float, spent: float) -> None:
-        "Replace what was set aside by what was spent."
+        "Replace a reservation by the real cost."
         with self._lock: self.reserved, self.spent = self.reserved - most, self.spent + spent
 
     def record(self, call: Call) -> None:
@@ -306,7 +306,7 @@ def _plausible(usage: tuple[int, int], request: Mapping[str, Any], answer: str) 
 _SHORTEST, _DENSE = 1_500, 6  # tokens of the shortest usual context; characters a token that English never has
 
 def _was_cut(usage: tuple[int, int] | None, request: Mapping[str, Any]) -> bool:
-    "Whether a service has read a part of a request only, and not said so: Ollama cuts at 4,096 tokens by default."
+    "Whether a service has silently read only a part of a request: Ollama cuts at 4,096 tokens by default."
     return usage is not None and usage[0] >= _SHORTEST and _sent(request) > _DENSE * usage[0]
 
 # %% ../../nbs/50_client.ipynb #c021l
@@ -469,7 +469,7 @@ def _text_of(content: Any) -> str:
     return "".join(str(part.get("text") or "") for part in parts)
 
 def _thought_of(message: Any) -> bool:
-    "Whether a message has thoughts in a field of their own, which nobody reads."
+    "Whether a message has thoughts in a field of their own."
     listed = isinstance(message.content, list) and any(isinstance(p, dict) and p.get("type") != "text"
                                                        for p in message.content)
     return listed or any(getattr(message, name, None) for name in ("reasoning_content", "reasoning", "thinking"))
@@ -516,7 +516,7 @@ class _GivenOut:
         self.hold = False  # until the answer is whole: the model may close thoughts that it never opened
 
     def hear(self, text: str, ended: bool = False) -> None:
-        "Give out what is new in a text; raises `ValueError` where it does not go on from what was given out."
+        "Give out the new part of a text; raises `ValueError` if its beginning has changed."
         answer = without_thoughts(text, ended)
         if not ended and (self.hold or may_be_thoughts(answer)): return
         cleaned = self.clean(answer)

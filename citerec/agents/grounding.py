@@ -365,7 +365,7 @@ def _is_closed(text: str) -> bool:
 def _says_something(text: str) -> bool: return len(set(stems(text)) - _EMPTY) >= _LEAST
 
 def _is_whole(text: str) -> bool:
-    "Whether a part of a sentence could stand alone."
+    "Whether a part of a sentence could be a sentence of its own."
     ends = text.split()[-1:]
     return bool(ends and _says_something(text)) and _is_closed(text) and ends[0].lower().strip(",;:.") not in _HANGING
 

@@ -107,7 +107,7 @@ def _as_pick(title: str, reasoning: str, titles: Sequence[str]) -> Pick:
     "The choice in a model's answer: always a paper of the list."
     place, flags = place_of(title, titles), list[str]()
     reasoning, said = one_line(reasoning)[:_REASON], one_line(title)[:_ABSTRACT]
-    if place is None: flags.append("The language model named a title that is not in the list; the first paper stands.")
+    if place is None: flags.append("The language model named a title that is not in the list; the first one is used.")
     if gives_orders(reasoning, by_model=True):
         reasoning = ""
         flags.append("The language model's reason is not shown, because it reads like an order to a model.")

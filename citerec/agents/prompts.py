@@ -37,7 +37,7 @@ class Demonstration(Record):
 
 @dataclass(frozen=True)
 class Instructions:
-    "What an agent tells a language model to do."
+    "The instructions of an agent to a language model."
     name: str  # the agent that uses it, and the purpose
     version: str  # a number for a shipped text; a fingerprint for a corpus' own text
     instructions: str  # the text that is sent

@@ -507,7 +507,7 @@ def borne_out(term: str,  # by a model
               text: str,
               present: set[str],  # stems of the text
               ) -> bool:
-    "Whether a text bears out a further term, which is not in it as it stands."
+    "Whether a text supports a further term that it does not contain literally."
     parts, acronyms = set(stems(term)), {m[0].lower() for m in re.finditer(r"\b[A-Z]{2,6}s?\b", text)}
     if not parts or parts <= present: return False
     if len(parts & present) >= max(1, len(parts) - 1): return True
@@ -544,7 +544,7 @@ def from_reading(prepared: MarkedText,
 def unused(reading: Reading,
            made: QueryAnalysis,  # from that reading
            ) -> list[str]:  # sentences
-    "What a model said about a text and the text does not bear out."
+    "What a model said about a text without support in it."
     out, terms = [], [one_line(t) for t in re.split(r"[,;\n]", reading.expanded_query)]
     if reading.intent is not made.citation_intent:
         out.append(f"The text has no sign that it cites for {reading.intent.value}.")

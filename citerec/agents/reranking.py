@@ -115,7 +115,7 @@ def is_quoted(answer: str,  # of a model
 def raised(order: Sequence[int],  # papers in the order of a model
            quoted: Sequence[bool],  # for each paper, whether the model has quoted it
            ) -> list[int]:
-    "The present order, in which the quoted papers that a model puts higher stand where it puts them."
+    "The present order, but quoted papers that a model puts higher have the place that it gives them."
     rank = {paper: at for at, paper in enumerate(order) if at < paper and quoted[paper]}
     return sorted(range(len(quoted)), key=lambda paper: (rank.get(paper, paper), paper not in rank))
 

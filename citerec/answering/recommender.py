@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 def as_markdown(recommendations: Sequence[Recommendation],  # best first
                 state: PipelineState,  # of the run that made them
                 ) -> str:
-    "Write recommendations as a numbered list in Markdown, and what is said above and below it."
+    "Write recommendations as a numbered list in Markdown, with the lines above and below it."
     lines = []
     for r in recommendations:
         title = f"**{markdown_text(r.title)}**"
@@ -172,7 +172,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
 
     @property
     def errors(self) -> tuple[AgentFailure, ...]:
-        "Agents that failed, and what the answer rests on instead."
+        "Agents that failed, and the fallbacks that were used."
         return self.state.errors
 
     def papers(self) -> list[Paper]:  # each once
@@ -231,7 +231,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
             "reasoning": self.state.picker_reasoning, "flags": list(self.state.picker_flags)}
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers, lists and dictionaries only, as JSON has them
-        "The recommendations, the text's analysis, and what is said above and below the list."
+        "The recommendations, the text's analysis, and the lines above and below the list."
         told, analysis, corpus = self.state.metadata, self.state.query_analysis, self.state.metadata.get("corpus")
         return {"recommendations": [r.model_dump(mode="json") for r in self],
                 "coverage": told.get("coverage", ""), "said": list(told.get("said", ())),
@@ -342,7 +342,7 @@ _LIKE = .6  # least similarity of their letters, 0 to 1
 def nearest(name: str,
             known: Counter[str],  # names in lower case, and how often each occurs
             ) -> list[str]:  # the most similar one, then those that contain the name, the frequent ones first
-    "The known names that may have been meant."
+    "The known names that are similar."
     within = [one for one, _ in known.most_common() if name.lower() in one]
     alike = get_close_matches(name.lower(), known, _NEAREST, _LIKE)
     return list(dict.fromkeys([*alike[:1], *within, *alike]))[:_NEAREST]

@@ -463,7 +463,7 @@ def results_are_far(results: Sequence[SearchResult],
     return bool(known) and max(known) < _NEAR
 
 def _coverage(results: Sequence[SearchResult]) -> list[str]:
-    "What is said where no result is near the query, and none has its name."
+    "The remark if no result is similar to the query, and none has its name."
     named = any("name" in result.found_by for result in results)
     return [NOTHING_NEAR] if results_are_far(results) and not named else []
 
@@ -615,7 +615,7 @@ def _rows(corpus: Corpus, **limits: tuple[str, ...]) -> np.ndarray:
 def is_person(corpus: Corpus,
               name: str,
               ) -> bool:
-    "Whether a name is an author's, and stands in no title."
+    "Whether a name is an author's, and is in no title."
     if not _BARE.fullmatch(name) or not len(_rows(corpus, authors=(name,))): return False
     return not len(_rows(corpus, title_words=(name,)))
 

@@ -118,7 +118,7 @@ def _peak_mb() -> float | None:
 def measure_warm(recommender: Recommender,
                  queries: int = 20,  # texts a measurement
                  ) -> list[Measurement]:
-    "Measure a recommender that is loaded and warm: alone, and beside other work."
+    "Measure a recommender that is loaded and warm: alone, and while other programs run."
     texts = mixed_texts(recommender.corpus, 4 * queries + 1)
     recommender.recommend(texts[0])  # loads what is loaded once
     others, *mine = (texts[part::4] for part in (1, 2, 3, 4))
@@ -166,7 +166,7 @@ def measure_cross_encoder(corpus: str | None,  # a corpus folder; None: as in th
 def measure_embedding(corpus: Corpus,
                       papers: int = 128,  # papers embedded in a turn
                       ) -> list[Measurement]:
-    "Measure how fast papers are embedded, beside sentence-transformers in 32 bits; the faster of two turns each."
+    "Measure how fast papers are embedded, here and by sentence-transformers in 32 bits; the faster of two turns each."
     texts = [p.text for p in corpus.papers(random.Random(0).sample(corpus.ids, min(len(corpus), papers)))]
     theirs = load_sentence_transformer(find_model(corpus.embedder.name), corpus.embedder.device)
     def rate(embed: Callable[[list[str]], Any]) -> float:

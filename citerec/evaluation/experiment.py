@@ -160,7 +160,7 @@ def _continued(path: Path, query_ids: Sequence[str], k: int,
 
 # %% ../../nbs/83_experiment.ipynb #c006b
 class RunFile:
-    "A run on the disk, and beside it what it was made with. A context: one process at a time writes it."
+    "A run on the disk, with a record of what made it. A context: one process at a time writes it."
     def __init__(self,
                  path: Path,  # a TREC run file; made where it is missing
                  name: str,  # of the system

@@ -601,7 +601,7 @@ class FitReport:
 
     @property
     def kept(self) -> bool:
-        "Whether what is new is better and was kept."
+        "Whether the new one is better and was kept."
         return self.after > self.before
 
     def __getitem__(self, name: str) -> Any: return getattr(self, name)

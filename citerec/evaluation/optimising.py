@@ -84,7 +84,7 @@ def weights_of(settings: Settings,
 def place_of_gold(titles: Sequence[str],  # in order, best first
                   gold: str,  # title of the cited paper
                   ) -> int | None:  # from 1; None: it is not there
-    "Where the cited paper stands."
+    "The place of the cited paper."
     return next((n for n, title in enumerate(titles, 1) if title_likeness(title, gold) >= GOLD), None)
 
 def measure(orders: Sequence[Sequence[str]],  # titles, one order an example
@@ -118,7 +118,7 @@ def chance(sizes: Sequence[int],  # papers of each pool
 
 # %% ../../nbs/86_optimising.ipynb #c009
 class Example(Protocol):
-    "What is learned from: `citerec.evaluation.benchmark.CitationExample`, or a stand-in."
+    "A training example: `citerec.evaluation.benchmark.CitationExample`, or a stand-in."
     @property
     def example_id(self) -> str: "Names it."
     @property
@@ -437,7 +437,7 @@ def _now() -> str: return datetime.now(UTC).isoformat(timespec="seconds")
 def check_chance(sizes: Sequence[int],  # papers of each pool
                  settings: Settings,
                  ) -> None:
-    "Raise `InputError` if orders by chance reach the threshold; told before any pool is made."
+    "Raise `InputError` if orders by chance reach the threshold, before any pool is made."
     score = chance(sizes, weights_of(settings))["score"]
     if score < settings.opt_threshold: return
     raise InputError(f"Chance alone reaches a score of {score:.3f} in pools as small as these, and the threshold is "
@@ -445,7 +445,7 @@ def check_chance(sizes: Sequence[int],  # papers of each pool
                      "Use more wrong papers for each cited one, or a higher threshold.")
 
 def _check_task(parts: ExampleParts, optimiser: str, module: str, steps: int | None) -> None:
-    "Raise `InputError` where a run cannot be what is asked."
+    "Raise `InputError` if a task cannot be run."
     if optimiser not in OPTIMISERS:
         raise InputError(f"There is no optimiser {one_line(optimiser)!r}.",
                          f"Choose from: {', '.join(OPTIMISERS)}.")
@@ -583,7 +583,7 @@ def _optimise(loop: Loop, state: LoopState) -> LoopState:
     return {"proposed": None if stopped else made, "reason": stopped or reason, "stopped": stopped}
 
 def _update(loop: Loop, state: LoopState) -> LoopState:
-    "Put what was proposed into the prompts, as a version of its own."
+    "Make a new version of the prompts from the proposal."
     step, module = state.get("step", 0) + 1, state.get("proposed")
     if module is None: return {"step": step, "candidate": None}
     number = max((p.number for p in programs_of(loop.corpus)), default=0) + 1

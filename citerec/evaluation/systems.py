@@ -146,7 +146,7 @@ _UNUSED = {"grounding": lambda s: {"grounded_candidates": ()}, "synthesis": lamb
 _SEEN = 10  # recommendations that a reader sees
 
 class PipelineSystem:
-    "The pipeline with its whole order; the agents after the reranking are left out unless what is shown is measured."
+    "The pipeline with its whole order; the agents after the reranking are left out unless the shown list is measured."
     def __init__(self,
                  corpus: Corpus,
                  settings: Settings,

@@ -417,7 +417,7 @@ format=json: --json  the same as --format json
 """
 
 def _find(args: argparse.Namespace, report_on: Callable[[str, Container[str]], Any]) -> int:
-    "Print what is found in drafts; what takes long is left out where it is not asked for."
+    "Print the remarks on drafts; slow checks run only if they are asked for."
     from citerec.writing.remarks import Report
     only = {code.strip() for codes in args.only or () for code in codes.split(",")}
     reports = [report_on(file, only) for file in args.drafts]
@@ -571,7 +571,7 @@ def _notebook(code: str = _CODE) -> str:
 
 # %% ../../nbs/99_cli.ipynb #y15
 def _is_ours(content: bytes) -> bool:
-    "Whether a notebook holds no other code than citerec writes."
+    "Whether a notebook has only the code that citerec writes."
     try: code = ["".join(cell["source"]) for cell in json.loads(content)["cells"] if cell["cell_type"] != "markdown"]
     except (ValueError, KeyError, TypeError, RecursionError): return False
     return {*code} <= {"", _CODE}

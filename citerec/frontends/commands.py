@@ -142,7 +142,7 @@ format=table: --table  the same as --format table
                        a style: apa, ieee, acl, chicago, nature, harvard, a .csl file
 """,
     "json": "--json  print JSON\n", "quiet": "--quiet  show no progress\n",
-    "progress": "--quiet  show no progress\n-v, --verbose  say beside the result what is done, and by which agent\n"}
+    "progress": "--quiet  show no progress\n-v, --verbose  report each agent in addition to the result\n"}
 
 # %% ../../nbs/98_commands.ipynb #p05gc
 Run = Callable[[argparse.Namespace], int]  # takes what was typed, gives the exit code
@@ -223,7 +223,7 @@ def is_watched(args: argparse.Namespace,  # what was typed
 def show_progress(args: argparse.Namespace,  # what was typed
                   line: str,  # the current step
                   ) -> None:
-    "Say what is being done, in a terminal."
+    "Show the current step, in a terminal."
     from citerec.ground.quoting import one_line
     if is_watched(args): print(one_line(line), file=sys.stderr, flush=True)
 
@@ -601,7 +601,7 @@ def _check_library(settings: "Settings") -> None:
         raise InputError(f"There is no library at {path}.", "Make one: citerec library add FILE.pdf")
 
 def _print_own(args: argparse.Namespace, answer: "Callable[[Library], Any]", say: Callable[[Any], Any] = str) -> int:
-    "Print what the library that was typed answers."
+    "Print the answer of the library on the command line."
     from citerec.answering.library import Library
     from citerec.ranking.sample import open_corpus
     from citerec.ground.settings import load_settings

@@ -156,7 +156,7 @@ class Citing:
         self.work(lambda: self._done(f"Taken back: {undo()}."))
 
     def _in_card(self, at: str, do: Callable[[], str]) -> None:
-        "Show in a card what comes of a press, or why it cannot be done."
+        "Show the result of a click in a card, or why it failed."
         try: self.actions.fill(at, do())
         except Exception as e: self.actions.fill(at, error_html(sentence_of(e)))
 

@@ -61,7 +61,7 @@ def _starts(text: str) -> list[int]:
     return [0, *(m.end() for m in re.finditer("\n", text))]
 
 def _entry_range(text: str, line: int) -> Range:
-    "Where an entry stands that begins on a line: to the next line that begins one."
+    "The range of the entry that begins on a line: up to the next line that begins one."
     starts = _starts(text)
     begin = starts[min(line, len(starts)) - 1]
     after = re.compile(r"\n[ \t]*(?:@\w+\s*[{(]|TY  -)").search(text, begin + 1)
@@ -107,7 +107,7 @@ class Case:
            entry: BibliographyEntry,
            name: str = "",  # of a field; "": the line on which the entry begins
            ) -> tuple[Path, int, int, int, int]:
-        "Where a field stands; the first line of the entry where it is not found."
+        "The place of a field; the first line of the entry if it is not found."
         text = self._texts.get(entry.path, "")
         begin, end = _entry_range(text, entry.line)
         place = _field_range(text, (begin, end), name) if name else None
@@ -223,7 +223,7 @@ def _unreadable(case: Case) -> Iterator[Remark]:
 def bibliography_faults(draft: Manuscript | None,
                         bibliography: Bibliography,  # of the draft
                         ) -> list[Remark]:
-    "What is wrong with the way a bibliography is written, whatever stands in its entries."
+    "Errors in the syntax of a bibliography."
     case = Case(draft, bibliography)
     return [*_syntax(case), *_unreadable(case)]
 
@@ -325,7 +325,7 @@ def _share_somebody(a: Sequence[str], b: Sequence[str]) -> bool:
     return bool(a and b) and len(exchanged(a, b)[0]) < len(a)
 
 def _heads(title: str) -> list[str]:
-    "What stands before the subtitle, where there is one."
+    "The title without its subtitle, if it has one."
     return [head for head in re.split(r"[:?.\u2013\u2014]\s", title)[:1] if head != title]
 
 # %% ../../nbs/76_audit.ipynb #c028s
@@ -764,7 +764,7 @@ def unread_parts(draft: Manuscript,
 def judged_by(draft: Manuscript | None,  # None: a bibliography alone
               bibliography: Bibliography,
               ) -> Bibliography:
-    "A bibliography without the files that merely lie near a draft: whether it means them, nobody knows."
+    "A bibliography without guessed files: it is not known whether the draft means them."
     return bibliography.without(draft.bibliographies) if draft and draft.guessed else bibliography
 
 # %% ../../nbs/76_audit.ipynb #a75r

@@ -102,7 +102,7 @@ class ReadFile:
 
     @property
     def changed(self) -> bool:
-        "Whether something else stands in it now; a file that is gone has changed."
+        "Whether its content has changed; a file that is gone has changed."
         try: now = self.path.stat()
         except OSError: return True
         return (now.st_size, now.st_mtime_ns) != (self.size, self.modified) and sha256_of(self.path) != self.sha256
@@ -347,7 +347,7 @@ class Bibliography:
     def without(self,
                 paths: Iterable[Path],  # of files
                 ) -> "Bibliography":
-        "The bibliography without what some files hold; the same object where it has none of them."
+        "The bibliography without the entries of some files; the same object if it has none of them."
         out = {path.resolve() for path in paths}
         if not any(file.path.resolve() in out for file in self.files): return self
         return Bibliography(tuple(e for e in self.entries if e.path.resolve() not in out),
@@ -370,7 +370,7 @@ class Bibliography:
 def papers_of_keys(bibliography: Bibliography,
                    keys: Iterable[str],  # of citations
                    ) -> Iterator[str]:  # ids
-    "The papers of the corpus that citation keys stand for."
+    "The papers of the corpus with these citation keys."
     return (e.corpus_id for key in keys if (e := bibliography.by_key.get(key)) and e.corpus_id)
 
 # %% ../../nbs/72_bibliography.ipynb #c028

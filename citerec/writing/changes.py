@@ -417,7 +417,7 @@ def interrupted(folder: Path,  # of a draft
     return any(_journal(record).get("state") == "open" for record in _unsettled(_home(folder)))
 
 def _recovered(kept: Path, folder: Path) -> list[dict[str, Any]]:
-    "Settle what was interrupted; gives the journals of the changes that were taken back."
+    "Settle interrupted changes; returns the journals of those that were taken back."
     back = []
     for record in _unsettled(kept):
         journal = _journal(record)
@@ -559,7 +559,7 @@ def _own_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 def _old_record(record: Path, folder: Path) -> tuple[dict[str, Any], dict[int, bytes]]:
-    "The journal and the old bytes of a record beside a draft. Raises `ValueError` if it is not of citerec's form."
+    "The journal and the old bytes of a record near a draft. Raises `ValueError` if it does not have citerec's form."
     _own_bytes(record)
     read = json.loads(_own_bytes(record / _JOURNAL))
     files = [{"part": _part_beside(folder).name} | {name: file[name] for name in ("path", "before", "after")}
@@ -579,7 +579,7 @@ def _old_record(record: Path, folder: Path) -> tuple[dict[str, Any], dict[int, b
 # %% ../../nbs/77_changes.ipynb #c042k
 def import_changes(where: str | Path,  # a draft, or its folder
                    ) -> int:  # how many there are
-    "Take over the records that an older citerec left beside a draft. Raises `InputError` if they have another form."
+    "Take over the records that an older citerec left near a draft. Raises `InputError` if they have another form."
     near = Path(where).absolute() if Path(where).is_dir() else Path(where).absolute().parent
     folder = near.resolve()
     old = folder / _OLD

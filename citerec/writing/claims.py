@@ -89,7 +89,7 @@ class Claims:
         return _unread(self.manuscript)
 
     def can_judge(self, citation: Citation) -> bool:
-        "Whether a citation stands in a sentence that says something, and the bibliography is long enough to compare."
+        "Whether the sentence of a citation can be judged, and the bibliography is long enough to compare."
         return citation.sentence is not None and len(self.rows) >= _FEWEST and not self.unread[citation.sentence]
 
     def signals(self,
@@ -107,7 +107,7 @@ class Claims:
                           _nearest(self.vectors, p, [q for q in beside if q != p])] for p in papers])
 
     def __call__(self, citation: Citation, ids: Sequence[str]) -> list[float]:
-        "How well papers fit the sentence of a citation; 1 where that cannot be said."
+        "How well papers fit the sentence of a citation; 1 if this cannot be judged."
         judged = [i for i in ids if i in self.place]
         if not judged or not self.can_judge(citation): return [1.0] * len(ids)
         at = [self.place[i] for i in judged]

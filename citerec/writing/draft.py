@@ -232,7 +232,7 @@ def existing(files: Paths,  # bibliographies
     return paths
 
 def _kept(path: Path, home: str | Path | None) -> Path:
-    "The file that tells the bibliographies of a draft."
+    "The file that stores the bibliographies of a draft."
     return user_folder(home) / _BIBLIOGRAPHIES / hashlib.sha256(os.fsencode(path.absolute())).hexdigest()
 
 def remember_bibliography(path: str | os.PathLike[str],  # of a draft
@@ -287,7 +287,7 @@ def _records_of(manuscript: Manuscript, corpus: Corpus) -> tuple[str, ...]:
     return tuple(corpus.find(title)) if title else ()
 
 def _cited_by(manuscript: Manuscript, bibliography: Bibliography, itself: tuple[str, ...]) -> tuple[str, ...]:
-    "The papers of the corpus that a draft cites, but for itself."
+    "The papers of the corpus that a draft cites, without itself."
     papers = papers_of_keys(bibliography, manuscript.cited_keys)
     return tuple(dict.fromkeys(paper for paper in papers if paper not in itself))
 
@@ -365,7 +365,7 @@ class Draft:
     def at(self,
            where: int | str,  # a line, "LINE:COLUMN", or "FILE:LINE", all from 1
            ) -> Slot | Citation | Sentence:
-        "What stands at a line of the draft; raises `InputError` where nothing does, or more than one thing."
+        "The place at a line of the draft; raises `InputError` if there is none, or more than one."
         return place_at(self.manuscript, str(where))
 
     def gaps(self,
@@ -510,7 +510,7 @@ def _uses_title(draft: Draft, place: Place, key: str) -> bool:
     return key in {one for one, _ in draft._names[1].within(sentence_at(draft.manuscript, place).text)}
 
 def _called(draft: Draft, place: Place) -> tuple[str, float] | None:
-    "The key of an own entry whose name stands just before a slot, or first in a sentence; and how sure that is."
+    "The key of an own entry whose name is just before a slot, or first in a sentence; and how sure that is."
     sentence = sentence_at(draft.manuscript, place)
     cited = set(_keys_in(draft, sentence))
     if isinstance(place, Slot):
@@ -525,7 +525,7 @@ def _called(draft: Draft, place: Place) -> tuple[str, float] | None:
     return found[0], by_gap if isinstance(place, Gap) else _SURE_WITHIN
 
 def _own_first(draft: Draft, place: Place, fitting: list[Recommendation], limits: Limits) -> list[Recommendation]:
-    "Put the entry first whose name stands in the text: the author knows it, and has it in the bibliography."
+    "Put the entry whose name is in the text first: the author knows it, and has it in the bibliography."
     called = _called(draft, place)
     if not called or limits.get("within"): return fitting
     key, least = called

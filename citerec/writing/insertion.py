@@ -491,7 +491,7 @@ def _kin(known: _Known, papers: Iterable[Paper]) -> tuple[list[str], list[str]]:
         e = copied.pop(0)
         for name in (name for field in _KIN for name in e.entry.listed(field)):
             if name in held:
-                notes.append(f"{e.key} names {name}, which {held[name].path.name} has: see that it is meant.")
+                notes.append(f"{e.key} names {name}, which {held[name].path.name} has: check that this is right.")
             elif name in theirs and theirs[name].key not in done:
                 copied.append(theirs[name])
                 done.add(theirs[name].key)

@@ -291,7 +291,7 @@ def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None
 def _bibliographies(found: Found, front: str, format: Format,
                     whole: Path | None = None,  # the main file that names them, of a chapter that names none
                     ) -> tuple[list[Path], bool]:
-    "The bibliographies of a draft: those it names, else those beside it; and whether they are only beside it."
+    "The bibliographies of a draft: those it names, else those near it; and whether they are only near it."
     root = whole or found.files[0].path
     if root is None: return [], False
     folder = root.parent.resolve()
@@ -340,7 +340,7 @@ def _people(names: Sequence[Name]) -> str:
     return f"{shown[0]} et al." if len(shown) > 2 or OTHERS in names else " and ".join(shown)
 
 def _by_key(key: str) -> str:
-    "The authors, as far as a key tells."
+    "The authors, as far as they follow from a key."
     m = re.match(r"([A-Za-z]{3,})[\W_]?(?:\d|$)", key)
     return f"{m[1].capitalize()} et al." if m else "the authors"
 
