@@ -89,10 +89,10 @@ def build(folder: Path, large: bool) -> None:
     from citerec.sources.source import ListSource
 
     papers, contexts = papers_and_contexts()
-    names = ("store", "lexical", "graph", "contexts", "embedding") if large else ()
+    names = ("store", "lexical", "graph", "contexts", "vectors") if large else ()
     with contextlib.ExitStack() as stack:
         for name in names:
-            stack.enter_context(patch(f"citerec.data.{name}.LARGE", 1))
+            stack.enter_context(patch(f"citerec.indexes.{name}.LARGE", 1))
         Corpus.build(folder, ListSource(papers, contexts=contexts), progress=False).close()
 
 

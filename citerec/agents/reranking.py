@@ -228,7 +228,7 @@ def _places(scores: np.ndarray, logits: Sequence[float]) -> list[int]:
     return [*places[:_FIRST], *reordered, *places[max(_FIRST, len(logits)) :]]
 
 # %% ../../nbs/55_reranking.ipynb #c029t
-_TURNS = .3  # score that a candidate loses for e times as many candidates of its claim above it
+_TURNS = .3  # times log(1 + n): what a candidate loses for n candidates of its claim above it
 _CLEARLY = .9  # standard deviation of the leading candidates' scores from which the claims take turns
 
 def turns(scores: np.ndarray,  # of the leading candidates, falling

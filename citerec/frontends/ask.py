@@ -264,7 +264,7 @@ class AskView(AppView):
         return self.own.library
 
     def start(self) -> None:
-        "Answer in a thread; nothing happens while an answer is at work."
+        "Answer in a thread; does nothing while another answer is in progress."
         if self.button.disabled: return
         for button in self._buttons: button.disabled = True
         self.thread = threading.Thread(target=self.run, daemon=True)

@@ -141,7 +141,7 @@ SOURCES["openalex-snapshot"] = SourceMaker(_snapshot, frozenset({
 def _bibliography(choices: SimpleNamespace, pages: Path, watched: bool):
     "BibTeX, RIS and CSL-JSON files."
     from citerec.ranking.corpus import Corpus
-    from citerec.sources.bibliography import BibliographySource
+    from citerec.sources.bibliographies import BibliographySource
     from citerec.sources.anthology import CrossrefSource
     known = []
     if choices.match:

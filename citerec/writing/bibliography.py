@@ -30,7 +30,7 @@ from ..ground.quoting import one_line
 from ..ranking.choosing import SIGNALS, PaperList, list_signals, score_shares, shipped_chooser, text_parts
 from ..ranking.signals import remembered
 from ..ground.schema import Paper
-from ..sources.bibliography import check_bibliography, no_paper, paper_of_entry, read_bibliography
+from ..sources.bibliographies import check_bibliography, no_paper, paper_of_entry, read_bibliography
 from ..markup.formats import Entry, bib_entries, inherited, yaml_entries
 from ..ground.identity import plain_text
 from ..ground.text import clean
