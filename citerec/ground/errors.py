@@ -8,9 +8,9 @@ __all__ = ['CiterecError', 'CorpusError', 'InputError', 'ModelError', 'ServiceEr
 
 # %% ../../nbs/01_errors.ipynb #c003
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+if TYPE_CHECKING: from pydantic import ValidationError
 
 # %% ../../nbs/01_errors.ipynb #c005
 class CiterecError(Exception):
@@ -66,7 +66,7 @@ def fault_words(where: str,  # name of the field; "" where it is the whole that 
     message = fault["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
 
-def explain(error: ValidationError,  # raised by a record or by `Settings`
+def explain(error: "ValidationError",  # raised by a record or by `Settings`
             ) -> str:  # the first things that are wrong, on one line
     "Say in one line what a validation error found."
     found = error.errors(include_input=False, include_url=False)[:3]
