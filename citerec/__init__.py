@@ -65,5 +65,5 @@ def __getattr__(name: str,  # a name of the table, or one that does not exist
     return value
 
 def __dir__() -> list[str]:  # names, sorted
-    "List the names that `__getattr__` knows beside those that are loaded, so that completion finds them."
+    "List the names of `__getattr__` and those that are loaded, so that completion finds them."
     return sorted({*globals(), *_homes})

@@ -96,7 +96,7 @@ class Prompt:
     max_tokens: int = 500  # longest answer
     examples: tuple[tuple[str, str], ...] = ()  # earlier turns: what there was to read, and the answer wanted
     temperature: float = 0.0  # 0: the likeliest answer
-    attempt: int = 0  # number of the attempt: each is asked and cached on its own
+    attempt: int = 0  # number of the attempt; each attempt is requested and cached separately
 
 # %% ../../nbs/50_client.ipynb #c015b
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Call:
 @dataclass(frozen=True)
 class Completion:
     "What a language model answers to a prompt."
-    value: Any  # of the form asked for; None where there is an error
+    value: Any  # in the requested form; None if there is an error
     error: CiterecError | None
     call: Call
 
@@ -137,7 +137,7 @@ def _check_own(path: str) -> None:
     "Raise `PermissionError` unless a file and its journals are plain files that only this user may read and write."
     for about in (os.lstat(path + end) for end in ("", "-journal", "-wal", "-shm") if os.path.lexists(path + end)):
         is_ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
-        if not S_ISREG(about.st_mode) or not is_ours: raise PermissionError(f"{path} is not this user's alone")
+        if not S_ISREG(about.st_mode) or not is_ours: raise PermissionError(f"{path} is not a private file")
 
 def _opened(path: str) -> sqlite3.Connection:
     "The database of answers, made where it is missing; raises `OSError` or `sqlite3.Error` if it cannot be used."
@@ -151,7 +151,7 @@ def _opened(path: str) -> sqlite3.Connection:
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         db.execute(_TABLE.replace("TABLE", "TABLE IF NOT EXISTS", 1))
         tables = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
-        if tables != [_TABLE]: raise sqlite3.DatabaseError(f"{path} holds something else than answers")
+        if tables != [_TABLE]: raise sqlite3.DatabaseError(f"{path} has other tables than the one for answers")
     except BaseException:
         db.close()
         raise
@@ -266,7 +266,7 @@ class _Ledger:
             self.reserved += most
 
     def settle(self, most: float, spent: float) -> None:
-        "Replace what was set aside by what was spent."
+        "Replace a reservation by the real cost."
         with self._lock: self.reserved, self.spent = self.reserved - most, self.spent + spent
 
     def record(self, call: Call) -> None:
@@ -303,10 +303,10 @@ def _plausible(usage: tuple[int, int], request: Mapping[str, Any], answer: str) 
     "Whether a service can have read and written no more tokens than it reports."
     return usage[0] > _sent(request) // _SPARSE and (usage[1] > len(answer) // _SPARSE or not answer)
 
-_SHORTEST, _DENSE = 1_500, 6  # tokens of the shortest context that is met; characters a token that English never has
+_SHORTEST, _DENSE = 1_500, 6  # tokens of the shortest usual context; characters a token that English never has
 
 def _was_cut(usage: tuple[int, int] | None, request: Mapping[str, Any]) -> bool:
-    "Whether a service has read a part of a request only, and not said so: Ollama cuts at 4,096 tokens by default."
+    "Whether a service has silently read only a part of a request: Ollama cuts at 4,096 tokens by default."
     return usage is not None and usage[0] >= _SHORTEST and _sent(request) > _DENSE * usage[0]
 
 # %% ../../nbs/50_client.ipynb #c021l
@@ -469,7 +469,7 @@ def _text_of(content: Any) -> str:
     return "".join(str(part.get("text") or "") for part in parts)
 
 def _thought_of(message: Any) -> bool:
-    "Whether a message has thoughts in a field of their own, which nobody reads."
+    "Whether a message has thoughts in a field of their own."
     listed = isinstance(message.content, list) and any(isinstance(p, dict) and p.get("type") != "text"
                                                        for p in message.content)
     return listed or any(getattr(message, name, None) for name in ("reasoning_content", "reasoning", "thinking"))
@@ -516,7 +516,7 @@ class _GivenOut:
         self.hold = False  # until the answer is whole: the model may close thoughts that it never opened
 
     def hear(self, text: str, ended: bool = False) -> None:
-        "Give out what is new in a text; raises `ValueError` where it does not go on from what was given out."
+        "Give out the new part of a text; raises `ValueError` if its beginning has changed."
         answer = without_thoughts(text, ended)
         if not ended and (self.hold or may_be_thoughts(answer)): return
         cleaned = self.clean(answer)
@@ -527,7 +527,7 @@ class _GivenOut:
             self.given = ready
 
 # %% ../../nbs/50_client.ipynb #c022q
-_THINKING = 4_096  # tokens that a model may think in, beside its answer
+_THINKING = 4_096  # tokens for thoughts, in addition to the answer
 _CHARS_PER_TOKEN = 20  # an answer with more characters per token is cut off; ordinary text has four
 
 class _Chat:
@@ -535,7 +535,7 @@ class _Chat:
     def __init__(self, endpoint: _Endpoint):
         self.endpoint = endpoint
         self.refused: set[str] = set()
-        self.thinks = self.closes_only = False  # whether the model thinks; and without a tag that says where it begins
+        self.thinks = self.closes_only = False  # whether the model thinks; whether its thoughts have a closing tag only
         self.room = sys.maxsize  # most tokens of an answer that the service allows, once it has named them
         first = endpoint.settings.llm_mode
         self.forms = [first] if first == "json" else [first, "tools" if first == "json_schema" else "json_schema",
@@ -752,7 +752,7 @@ async def _in_form(prompt: Prompt, asking: _Asking, form: str) -> Any:
     except Exception as e: last = e
     if problems: raise problems[-1]
     if type(last).__name__ != "InstructorRetryException": raise last
-    raise AnswerError(f"The language model's answer was not of the form asked for, in {asking.tally.requests} tries.",
+    raise AnswerError(f"The language model's answer did not have the requested form in {asking.tally.requests} tries.",
                       "Try another model.")
 
 async def _formed(prompt: Prompt, asking: _Asking) -> Any:
@@ -841,8 +841,8 @@ async def _completion(llm: "LLM", prompt: Prompt, deadline: float, seconds: floa
             llm.cache.put(fingerprint, llm.model, value if isinstance(value, str) else value.model_dump_json())
         elif out: out.hear(value, ended=True)
     except Exception as e: error = _ours(e, seconds)
-    except asyncio.CancelledError:  # nobody waits any more; what was spent is told
-        left = ServiceError("Nobody waits for the answer any more.", "Ask once more.")
+    except asyncio.CancelledError:  # the caller has stopped waiting; the cost is still reported
+        left = ServiceError("The request was cancelled.", "Ask once more.")
         llm._ledger.record(_call(prompt.agent, time.perf_counter() - begun, asking, cached, left))
         raise
     call = _call(prompt.agent, time.perf_counter() - begun, asking, cached, error)
@@ -914,7 +914,7 @@ class LLM:
     async def _ask_all(self, prompts: Sequence[Prompt], seconds: float) -> list[Completion]:
         deadline = asyncio.get_running_loop().time() + seconds
         slots = asyncio.Semaphore(self.parallel)
-        async def one(prompt: Prompt) -> Completion:  # what the time is too short for is not begun
+        async def one(prompt: Prompt) -> Completion:  # not begun if the time is too short
             async with slots: return await _completion(self, prompt, deadline, seconds)
         return list(await asyncio.gather(*map(one, prompts)))
 

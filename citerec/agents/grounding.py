@@ -365,7 +365,7 @@ def _is_closed(text: str) -> bool:
 def _says_something(text: str) -> bool: return len(set(stems(text)) - _EMPTY) >= _LEAST
 
 def _is_whole(text: str) -> bool:
-    "Whether a part of a sentence could stand alone."
+    "Whether a part of a sentence could be a sentence of its own."
     ends = text.split()[-1:]
     return bool(ends and _says_something(text)) and _is_closed(text) and ends[0].lower().strip(",;:.") not in _HANGING
 
@@ -654,7 +654,7 @@ def justify(candidate: RankedPaper,
             claim: str = "",  # what the paper is to be cited for: a sentence of the text, or the text
             idf: Idf = evenly,
             text_kind: str = "abstract",  # what the paper's text is: "abstract" or "summary"
-            quotation: str = "",  # shown beside the reason, which does not repeat it
+            quotation: str = "",  # shown with the reason, which does not repeat it
             writers: Mapping[str, tuple[str, bool]] = {},  # of the citing documents, as far as known
             ) -> str:
     "The reason for a recommendation, in one sentence."
@@ -735,7 +735,7 @@ def _reasoned(text: str, own: GroundedPaper, said: Reason, quote: tuple[int, str
     elif wrong:
         flags.append(f"The language model's reason says {_some(wrong)}, which your text and this paper do not support; "
                      "the reason shown is made from signals.")
-    elif holds:  # without a quotation that holds, neither the reason nor the verdict counts
+    elif holds:  # without a correct quotation, neither the reason nor the verdict counts
         update |= {"justification": reason, "fit": said.fits}
         if wrong := unsupported(intent, sources, told):
             flags.append(f"What the language model says on the intent is not shown, because of {_some(wrong)}.")
@@ -775,7 +775,7 @@ def _ask_twice(llm: LLM, own: Sequence[GroundedPaper], questions: dict[int, Prom
     first = dict(zip(questions, llm.ask(list(questions.values())), strict=True))
     misquoted = {i: Prompt("grounding", f"{questions[i].instructions}\n{again}", questions[i].text, Reason)
                  for i, quote in _quotes(own, first).items() if not quote}
-    if llm.parallel == 1 and any(a.error for a in first.values()): misquoted = {}  # too slow to be asked again
+    if llm.parallel == 1 and any(a.error for a in first.values()): misquoted = {}  # too slow for a second request
     left = max(0, llm.seconds - (time.monotonic() - begun))
     return first, dict(zip(misquoted, llm.ask(list(misquoted.values()), left), strict=True))
 

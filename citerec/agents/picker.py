@@ -107,7 +107,7 @@ def _as_pick(title: str, reasoning: str, titles: Sequence[str]) -> Pick:
     "The choice in a model's answer: always a paper of the list."
     place, flags = place_of(title, titles), list[str]()
     reasoning, said = one_line(reasoning)[:_REASON], one_line(title)[:_ABSTRACT]
-    if place is None: flags.append("The language model named a title that is not in the list; the first paper stands.")
+    if place is None: flags.append("The language model named a title that is not in the list; the first one is used.")
     if gives_orders(reasoning, by_model=True):
         reasoning = ""
         flags.append("The language model's reason is not shown, because it reads like an order to a model.")
@@ -149,7 +149,7 @@ def load_dspy() -> Any:  # the module
     is_ours = "dspy" not in sys.modules
     try: import dspy  # 3.4 makes its cache when it is first read, so the next lines come in time
     except ImportError:
-        raise ModelError("Prompts are improved by the package dspy, which is not installed.", _MISSING) from None
+        raise ModelError("Improving prompts needs the package dspy, which is not installed.", _MISSING) from None
     if is_ours:  # if the user has loaded it before, their settings stay; it never caches our requests
         dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False, restrict_pickle=True)
         dspy.disable_logging()  # it would print passages and answers

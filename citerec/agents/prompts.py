@@ -32,12 +32,12 @@ class Demonstration(Record):
     "A passage, the papers to choose from, and the one that is cited there."
     context: str  # with [CITATION] where the paper is cited
     candidates: tuple[tuple[str, str], ...]  # title and abstract of each
-    title: str  # of the one that is cited
+    title: str  # of the cited paper
     reasoning: str = ""  # why, by a language model
 
 @dataclass(frozen=True)
 class Instructions:
-    "What an agent tells a language model to do."
+    "The instructions of an agent to a language model."
     name: str  # the agent that uses it, and the purpose
     version: str  # a number for a shipped text; a fingerprint for a corpus' own text
     instructions: str  # the text that is sent
@@ -140,7 +140,7 @@ def read_instructions(path: Path,  # of a text file
                       ) -> Instructions:
     "Read a corpus' own instructions; raises `ModelError` if they cannot be used."
     try:
-        if not path.is_file(): raise ValueError("it is no file")
+        if not path.is_file(): raise ValueError("it is not a file")
         text = read_plain_file(path, _MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n").strip()
         own = Instructions(shipped.name, f"own-{hashlib.sha256(text.encode()).hexdigest()[:8]}", text)
         if not text: raise ValueError("it is empty")
@@ -224,7 +224,7 @@ def _read_program(path: Path) -> Program:
 
 # %% ../../nbs/51_prompts.ipynb #q05
 def programs_of(corpus: "Corpus",
-                ) -> list[Program]:  # by number; those that cannot be read are told in the notes of the corpus
+                ) -> list[Program]:  # by number; the notes of the corpus name those that cannot be read
     "All versions of the learned prompts."
     programs = list[Program]()
     for path in sorted(learned_folder(corpus.folder).glob("[0-9]*.json")):
@@ -292,7 +292,7 @@ def with_program(name: str,  # of `PROMPTS`
 
 def instructions_for(name: str,  # of `PROMPTS`
                      corpus: "Corpus | None" = None,  # None: the shipped instructions
-                     model: str = "",  # that is asked; "": nothing that was learned is used
+                     model: str = "",  # that gets the prompt; "": no learned version is used
                      ) -> Instructions:
     "The corpus' own instructions if it has some, else the learned ones, else the shipped ones."
     if corpus is None: return PROMPTS[name]

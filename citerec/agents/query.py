@@ -490,7 +490,7 @@ _ECHO = 4  # so many words of our instructions in a row are an echo; fewer may b
 _MARKERS = re.compile(r"\b(?:CITATION|OTHERCIT)\b|\bOTHER[ _]?CIT\w*|\[cit\w*\]", re.I)
 
 def echoes(said: str,  # by a model
-           text: str,  # what it was given; its words are no echo
+           text: str,  # the text of the user; repeating its words is no echo
            told: str = "",  # the instructions; "": the shipped ones for this task
            ) -> bool:
     "Whether words of a model repeat our instructions or our markers."
@@ -507,7 +507,7 @@ def borne_out(term: str,  # by a model
               text: str,
               present: set[str],  # stems of the text
               ) -> bool:
-    "Whether a text bears out a further term, which is not in it as it stands."
+    "Whether a text supports a further term that it does not contain literally."
     parts, acronyms = set(stems(term)), {m[0].lower() for m in re.finditer(r"\b[A-Z]{2,6}s?\b", text)}
     if not parts or parts <= present: return False
     if len(parts & present) >= max(1, len(parts) - 1): return True
@@ -544,7 +544,7 @@ def from_reading(prepared: MarkedText,
 def unused(reading: Reading,
            made: QueryAnalysis,  # from that reading
            ) -> list[str]:  # sentences
-    "What a model said about a text and the text does not bear out."
+    "What a model said about a text without support in it."
     out, terms = [], [one_line(t) for t in re.split(r"[,;\n]", reading.expanded_query)]
     if reading.intent is not made.citation_intent:
         out.append(f"The text has no sign that it cites for {reading.intent.value}.")
@@ -682,7 +682,7 @@ class QueryAgent:
                  corpus: Corpus,  # whose titles say what its topics are
                  max_chars: int = 50_000,  # longest text accepted, characters
                  llm: LLM | None = None,  # reads the text; None: the agent does
-                 num_queries: int = 3,  # short queries of the language model that are asked as well, at most
+                 num_queries: int = 3,  # most further queries of the language model that are searched for
                  ):
         self.corpus, self.max_chars, self.llm, self.num_queries = corpus, max_chars, llm, num_queries
 

@@ -53,7 +53,7 @@ def fused_scores(candidates: Sequence[ScoredPaper],
 # %% ../../nbs/55_reranking.ipynb #c026w
 _REACH = 2  # places that a model may move a paper by, up or down
 
-def within_reach(order: Sequence[int],  # papers in the order that is wanted
+def within_reach(order: Sequence[int],  # papers in the wanted order
                  places: Sequence[int],  # ascending: the present place of each paper
                  reach: int = _REACH,  # most places by which a paper may move
                  ) -> list[int]:  # papers, one for each place
@@ -115,7 +115,7 @@ def is_quoted(answer: str,  # of a model
 def raised(order: Sequence[int],  # papers in the order of a model
            quoted: Sequence[bool],  # for each paper, whether the model has quoted it
            ) -> list[int]:
-    "The present order, in which the quoted papers that a model puts higher stand where it puts them."
+    "The present order, but quoted papers that a model puts higher have the place that it gives them."
     rank = {paper: at for at, paper in enumerate(order) if at < paper and quoted[paper]}
     return sorted(range(len(quoted)), key=lambda paper: (rank.get(paper, paper), paper not in rank))
 
@@ -228,7 +228,7 @@ def _places(scores: np.ndarray, logits: Sequence[float]) -> list[int]:
     return [*places[:_FIRST], *reordered, *places[max(_FIRST, len(logits)) :]]
 
 # %% ../../nbs/55_reranking.ipynb #c029t
-_TURNS = .3  # score that a candidate loses for e times as many candidates of its claim above it
+_TURNS = .3  # times log(1 + n): what a candidate loses for n candidates of its claim above it
 _CLEARLY = .9  # standard deviation of the leading candidates' scores from which the claims take turns
 
 def turns(scores: np.ndarray,  # of the leading candidates, falling
@@ -306,7 +306,7 @@ class RerankingAgent:
                  ranker: Ranker | None = None,  # None: the fused order
                  cross_encoder: CrossEncoder | None = None,  # reads the leading candidates; None: none does
                  llm: LLM | None = None,  # reorders the leading candidates; None: nothing does
-                 missing: str = "",  # why a cross-encoder that was asked for is not there
+                 missing: str = "",  # why the requested cross-encoder is missing
                  ):
         self.corpus, self.settings, self.ranker = corpus, settings or load_settings(), ranker
         self.cross_encoder, self.llm, self.missing = cross_encoder, llm, missing

@@ -503,7 +503,7 @@ def _linked(before: AbstractSentence | None, s: AbstractSentence) -> int:
 # %% ../../nbs/66_answers.ipynb #e012
 _EMBEDDED = 48  # most sentences that are embedded; each takes 5 ms
 _WORDS = .3  # added, in cosines, to a sentence that has all words of the question
-_ANSWERS, _NEAR = .6, .5  # least value of a sentence that answers, and of one that is near
+_ANSWERS, _NEAR = .6, .5  # least value of a sentence that answers, and of one that is similar
 _BEHIND, _SECOND = .3, .12  # largest distance of a quotation to the best value; of the second one from a passage
 _QUOTED = 6  # quotations of an answer, at most
 _SAME = .6  # two sentences say the same if they share this part of the shorter one's words

@@ -87,7 +87,7 @@ def chosen_paper(state: PipelineState,  # of the run that made the answer
 
 def notices(state: PipelineState,  # of the run that made the answer
             ) -> list[str]:  # sentences, for above the answer
-    "What is said of the text and of the corpus, and the paper that was chosen for a [CITATION]."
+    "Remarks on the text and the corpus, and the paper that was chosen for a [CITATION]."
     said = state.metadata.get("said") or []
     said = [said] if isinstance(said, str) else said
     return [str(words) for words in (state.metadata.get("coverage"), *said, *chosen_paper(state)) if words]
@@ -120,7 +120,7 @@ FAILED = "There is nothing to recommend, because parts of citerec failed. This d
 
 def nothing(state: PipelineState,  # of a run without recommendations
             ) -> str:
-    "What stands in the place of recommendations where there are none."
+    "The text in place of an empty list of recommendations."
     return FAILED if state.errors else NOTHING
 
 # %% ../../nbs/63_cards.ipynb #c022
@@ -304,12 +304,12 @@ def path_graph(r: Recommendation) -> str:
             f'</marker></defs>{nodes}{edges}{_node(_NODE + _GAP, middle, r.title)}</svg>')
 
 # %% ../../nbs/63_cards.ipynb #s02
-_STRENGTHS = {  # signal -> what it says; each is a share, 0 to 1
+_STRENGTHS = {  # signal -> its name for readers; each is a share, 0 to 1
     "dense": "Near in meaning", "bm25": "Words in common", "title_cover": "Words of its title in your text",
     "vote50": "Cited by papers on the topic", "ctx_best": "Cited in a sentence like yours"}
 
 def strengths(signals: Mapping[str, float],  # of a recommendation
-              ) -> dict[str, float]:  # what is said -> how much of it, 0 to 1; only what speaks for the paper
+              ) -> dict[str, float]:  # name of the signal -> its strength, 0 to 1; only signals in favour of the paper
     "What speaks for a paper, as shares."
     shares = {words: min(max(signals.get(name) or 0, 0), 1) for name, words in _STRENGTHS.items()}
     return {words: share for words, share in shares.items() if share >= .005}
@@ -329,7 +329,7 @@ def _citing(r: Recommendation) -> str:
     sentence = next((path.sentence for path in r.paths if path.sentence), "")
     told = "In a sentence like yours" in r.justification or "in a sentence like yours" in r.justification
     said = sentence.replace("[CITATION]", "[this paper]").replace("[OTHERCIT]", "[…]")
-    return _paragraph("citing", f"It is cited so: “{_short(said, _LONG)}”") if said and not told else ""
+    return _paragraph("citing", f"It is cited like this: “{_short(said, _LONG)}”") if said and not told else ""
 
 # %% ../../nbs/63_cards.ipynb #s05y
 def _abstract(text: str, quotation: str, kind: str) -> str:
@@ -378,12 +378,12 @@ CARD_CSS = f"border:1px solid {GREY};border-radius:8px;padding:10px 16px;margin:
 QUOTE_CSS = f"margin:4px 0;padding:0 0 0 12px;border-left:3px solid {GREY}"
 
 def _confidence(confidence: float | None) -> str:
-    "A bar and a percentage; what they mean is said on hover."
+    "A bar and a percentage; their meaning is shown on hover."
     bar = "" if confidence is None else f"{_bar(confidence)} "
     return f'<p class="citerec-confidence" title="{html_of(MEANING)}">{bar}{percentage(confidence)}</p>'
 
 def _quotation(r: Recommendation) -> str:
-    "The quotation; what it is from is said on hover."
+    "The quotation; its source is shown on hover."
     if not r.supporting_snippet: return ""
     return (f'<blockquote class="citerec-quote" dir="auto" style="{QUOTE_CSS}" title="From its {html_of(r.text_kind)}">'
             f'{html_of(_short(r.supporting_snippet, 2 * _LONG))}</blockquote>')
@@ -618,7 +618,7 @@ def table_text(rows: Cells) -> str:
     return "\n".join("  ".join(filter(None, map(one_line, cells))) for cells in rows)
 
 # %% ../../nbs/63_cards.ipynb #t002y
-def table_html(columns: Sequence[str],  # what stands above each column
+def table_html(columns: Sequence[str],  # the heading of each column
                rows: Cells,
                above: str = "",  # a sentence above the table
                ) -> str:  # HTML, escaped, with its own style

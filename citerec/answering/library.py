@@ -340,7 +340,7 @@ def _added_file(state: LibraryState, path: Path, progress: bool, reader: PdfRead
     if known := state.file.papers.all(sha256): return AddedFile(path, "known", known[0])
     pdf = reader.read(path)
     passages = own_passages(pdf)
-    if not passages: raise InputError(f"{path.name} has no text besides its references.", "Choose another file.")
+    if not passages: raise InputError(f"{path.name} has no text except its references.", "Choose another file.")
     record = _pdf_record(pdf)
     paper = OwnPaper(record.paper_id, sha256, record.title, path.name, pdf.pages, record.authors, record.year,
                      pdf.abstract, record.doi, record.arxiv_id, _corpus_id(state, record))
@@ -545,7 +545,7 @@ class Library:
         return add_files(self.state, paths, progress, reader)
 
     def passages(self,
-                 question: str,  # what the passages may answer, in a sentence or two
+                 question: str,  # in a sentence or two
                  k: int = 5,  # passages, 1 to 50
                  within: Sequence[str] | None = None,  # papers to look in, by id; None: all
                  ) -> tuple[Passage, ...]:  # best first

@@ -75,7 +75,7 @@ def _as_they_are(corpus: Corpus, state: PipelineState) -> dict[str, Any]:
 
 # %% ../../nbs/64_pipeline.ipynb #c005_fallback
 _NAMES = 50  # most names of papers that a fallback looks up
-Fallback = tuple[str, Agent]  # what the answer rests on instead, in words, and what makes it so
+Fallback = tuple[str, Agent]  # its description for the reader, and the function that replaces the agent
 
 def fallbacks(corpus: Corpus,
               retrieval: RetrievalAgent,
@@ -156,7 +156,7 @@ def _updated(name: str, update: Any, state: PipelineState) -> PipelineState:
     wanted = _PRODUCES[name]
     if not isinstance(update, dict) or wanted not in update: raise TypeError(f"it returned no {wanted}")
     try: return PipelineState.model_validate(dict(state) | update)
-    except ValidationError as e: raise TypeError(f"it returned what cannot be used: {explain(e)}") from None
+    except ValidationError as e: raise TypeError(f"it returned something that cannot be used: {explain(e)}") from None
 
 # %% ../../nbs/64_pipeline.ipynb #c_event
 class AgentEvent(Record):
@@ -321,7 +321,7 @@ class Pipeline:
         self.corpus, self.settings = corpus, (settings := settings or load_settings())
         self.llm = make_llm(settings)
         self.asking = _asking(settings) if self.llm else set()  # agents that ask a language model
-        self.notes: list[str] = []  # what is not as it should be, beside the notes of the corpus
+        self.notes: list[str] = []  # problems, in addition to the notes of the corpus
         retrieval = RetrievalAgent(corpus, settings)
         self.fallbacks = fallbacks(corpus, retrieval)
         usual: dict[str, Agent] = {
@@ -363,7 +363,7 @@ class Pipeline:
 
     async def astream(self,
                       state: PipelineState,  # text, number of results and filters
-                      ) -> AsyncIterator[AgentEvent]:  # one event an agent; the last one holds the final state
+                      ) -> AsyncIterator[AgentEvent]:  # one event for each agent; the last one has the final state
         "Run the agents, reporting each as it finishes. Raises `InputError` before any work if the text cannot be used."
         refuse_fork()
         check_text(state.user_text, self.settings.max_text_chars)
@@ -392,7 +392,7 @@ class Pipeline:
         return last.state
 
 # %% ../../nbs/64_pipeline.ipynb #c_loads
-_LOADING = 600.0  # seconds that an agent has beside its limit where it has to load a model
+_LOADING = 600.0  # seconds that an agent has in addition to its limit if it has to load a model
 
 def _loads_a_model(pipeline: Pipeline, name: str) -> bool:
     "Whether an agent's first run has to load a model, which takes longer than a run."
@@ -581,7 +581,7 @@ def _check_corpus(pipeline: Pipeline, state: PipelineState) -> None:
 def resume(pipeline: Pipeline,  # over the corpus that the run was made on; its agents may be others
            path: str | Path,  # the file that CITEREC_CHECKPOINT named
            run_id: str,  # or the first characters of it
-           after: str | None = None,  # the last agent that is not run again; None: the last one that finished
+           after: str | None = None,  # the last agent that is not run again; None: the last finished one
            ) -> PipelineState:  # the final one
     "Run the agents after a given one again, in scripts and in Jupyter; raises `InputError` if that is not possible."
     refuse_fork()

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 def as_markdown(recommendations: Sequence[Recommendation],  # best first
                 state: PipelineState,  # of the run that made them
                 ) -> str:
-    "Write recommendations as a numbered list in Markdown, and what is said above and below it."
+    "Write recommendations as a numbered list in Markdown, with the lines above and below it."
     lines = []
     for r in recommendations:
         title = f"**{markdown_text(r.title)}**"
@@ -87,7 +87,7 @@ def _row(r: Recommendation) -> tuple[str, ...]:
 
 # %% ../../nbs/69_recommender.ipynb #b006y
 def table_of(recommendations: Sequence[Recommendation],
-             ) -> list[tuple[str, ...]]:  # the first row holds the names of the columns; one without values is left out
+             ) -> list[tuple[str, ...]]:  # the first row names the columns; a column without values is left out
     "One short row a paper."
     rows = [_COLUMNS, *map(_row, recommendations)]
     kept = [at for at, column in enumerate(zip(*rows, strict=True)) if any(column[1:])]
@@ -95,9 +95,9 @@ def table_of(recommendations: Sequence[Recommendation],
 
 # %% ../../nbs/69_recommender.ipynb #b007
 _DOT = (160, 480)  # areas of dots without and with full confidence, in square points
-_NAME, _ROOM = 25, .3  # characters in each of the two lines of a title; room beside the dots, as a share of the years
+_NAME, _ROOM = 25, .3  # characters in each of the two lines of a title; margin around the dots, as a share of the years
 _OFFSETS = [(1, 0, "left"), (-1, 0, "right"), (.7, 1.3, "left"), (.7, -1.3, "left"), (-.7, 1.3, "right"),
-            (-.7, -1.3, "right"), (0, 1.9, "center"), (0, -1.9, "center")]  # where a title may stand
+            (-.7, -1.3, "right"), (0, 1.9, "center"), (0, -1.9, "center")]  # possible places of a title
 _AWAY = 13  # points from the middle of a dot to its title
 
 def _free_place(axes: Any, name: str, at: tuple[float, float], taken: list[Any]) -> Any:
@@ -172,7 +172,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
 
     @property
     def errors(self) -> tuple[AgentFailure, ...]:
-        "Agents that failed, and what the answer rests on instead."
+        "Agents that failed, and the fallbacks that were used."
         return self.state.errors
 
     def papers(self) -> list[Paper]:  # each once
@@ -231,7 +231,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
             "reasoning": self.state.picker_reasoning, "flags": list(self.state.picker_flags)}
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers, lists and dictionaries only, as JSON has them
-        "The recommendations, the text's analysis, and what is said above and below the list."
+        "The recommendations, the text's analysis, and the lines above and below the list."
         told, analysis, corpus = self.state.metadata, self.state.query_analysis, self.state.metadata.get("corpus")
         return {"recommendations": [r.model_dump(mode="json") for r in self],
                 "coverage": told.get("coverage", ""), "said": list(told.get("said", ())),
@@ -288,11 +288,11 @@ class Limits(TypedDict, total=False):
     "What recommendations are limited to. A limit that is left out, or None, limits nothing."
     year_min: int | None  # first year of publication; a paper of unknown year passes
     year_max: int | None  # last year of publication; a paper of unknown year passes
-    min_citations: int | None  # least number of citations; a paper of which none are known has 0
-    concepts: str | Sequence[str] | None  # topics, of which a paper has to have one; upper and lower case are the same
-    authors: str | Sequence[str] | None  # parts of names, each of which one of the authors has to have
-    title_words: str | Sequence[str] | None  # words, all of which the title has to have
-    venues: str | Sequence[str] | None  # conferences and journals, of which one has to be the paper's
+    min_citations: int | None  # least number of citations; a paper without a known number has 0
+    concepts: str | Sequence[str] | None  # topics; a paper has to have at least one of them; case is ignored
+    authors: str | Sequence[str] | None  # parts of names; each has to be in the name of an author
+    title_words: str | Sequence[str] | None  # words; the title has to have all of them
+    venues: str | Sequence[str] | None  # conferences and journals; the paper has to be in one of them
     language: str | None  # language of the paper, as ISO 639-1 code
     has_awards: bool | None  # only papers with an award (true), or without one (false)
     bibkey: str | None  # citation key of the paper
@@ -342,20 +342,20 @@ _LIKE = .6  # least similarity of their letters, 0 to 1
 def nearest(name: str,
             known: Counter[str],  # names in lower case, and how often each occurs
             ) -> list[str]:  # the most similar one, then those that contain the name, the frequent ones first
-    "The known names that may have been meant."
+    "The known names that are similar."
     within = [one for one, _ in known.most_common() if name.lower() in one]
     alike = get_close_matches(name.lower(), known, _NEAREST, _LIKE)
     return list(dict.fromkeys([*alike[:1], *within, *alike]))[:_NEAREST]
 
 # %% ../../nbs/69_recommender.ipynb #e06
-_EXCLUDED = "to be excluded"  # what the corpus lacks is not recommended anyway
+_EXCLUDED = "to be excluded"  # a paper that the corpus lacks is not recommended anyway
 
 def ids_of_named(corpus: Corpus, names: Sequence[str], what: str) -> tuple[str, ...]:
     "The ids of the papers that are named; raises `InputError` for names that the corpus lacks."
     meant = {name: [name] if name in corpus.columns.row_of else corpus.find(name) for name in names}
     if what != _EXCLUDED and (unknown := [shortened(name) for name, ids in meant.items() if not ids]):
         raise InputError(f"The corpus has no paper {', '.join(map(repr, unknown))}, which is {what}.",
-                         "Give the id, DOI, arXiv id or link of a paper that it has, or leave it out.")
+                         "Give the id, DOI, arXiv id or link of one that it has, or leave it out.")
     return tuple(dict.fromkeys(paper_id for ids in meant.values() for paper_id in ids))
 
 # %% ../../nbs/69_recommender.ipynb #e06s
@@ -382,7 +382,7 @@ def limits_filter(corpus: Corpus, concepts: Counter[str], limits: Limits) -> Sea
     last = checked_count(limits.get("year_max"), "last year (year_max)", *_YEARS)
     if first is not None and last is not None and first > last:
         raise InputError(f"The first year, {first}, is after the last year, {last}.", "Swap them, or leave one out.")
-    least = checked_count(limits.get("min_citations"), "least number of citations (min_citations)", 0)
+    least = checked_count(limits.get("min_citations"), "minimum number of citations (min_citations)", 0)
     def named(name: str, what: str) -> tuple[str, ...]:
         return ids_of_named(corpus, _names(limits.get(name), f"papers {what} ({name})"), what)
     within = named("within", "to be searched")
@@ -420,7 +420,7 @@ def question(corpus: Corpus,
     wanted = checked_count(k, "number of recommendations (k)", 1, 100)
     facts = {"folder": str(corpus.folder), "papers": len(corpus), "fingerprint": corpus.manifest["fingerprint"]}
     metadata: dict[str, Any] = {"corpus": facts}
-    least = _share(limits.get("min_confidence"), "least confidence (min_confidence)")
+    least = _share(limits.get("min_confidence"), "minimum confidence (min_confidence)")
     if least is not None: metadata["min_confidence"] = least  # agent 5 takes it before the setting
     return PipelineState(user_text=text, k=settings.k if wanted is None else wanted,
                          filters=limits_filter(corpus, concepts, limits), metadata=metadata)
@@ -446,7 +446,7 @@ def _of(family: str, *beginnings: str) -> tuple[str, ...]:
     "The columns of a family that begin in one of these ways."
     return tuple(name for name in FAMILIES[family] if name.startswith(beginnings))
 
-KINDS: dict[str, tuple[str, ...]] = {  # what a reader is told -> columns of the ranker
+KINDS: dict[str, tuple[str, ...]] = {  # name for readers -> columns of the ranker
     "meaning": (*_of("text", "dense", "centroid", "tuned"), *_of("claim", "dense")),
     "words": (*_of("text", "bm25", "title", "name", "authors", "year"), *_of("claim", "bm25")),
     "meaning and words": (*_of("text", "rrf"), *_of("claim", "claim_rrf")),
@@ -459,7 +459,7 @@ KINDS: dict[str, tuple[str, ...]] = {  # what a reader is told -> columns of the
 # %% ../../nbs/69_recommender.ipynb #x008
 def contributions(ranker: Ranker,
                   row: np.ndarray,  # shape (len(NAMES),), what the ranker knows of one paper
-                  ) -> dict[str, float]:  # kind -> what it adds to the score, below 0 where it speaks against the paper
+                  ) -> dict[str, float]:  # kind -> its part of the score; below 0: it speaks against the paper
     "What each kind of signal adds to the score of a paper; kinds of which nothing is known are left out."
     columns = {kind: [NAMES.index(name) for name in names] for kind, names in KINDS.items()}
     known = [kind for kind, places in columns.items() if not np.isnan(row[places]).all()]
@@ -813,7 +813,7 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
     "Search for a query that was read, within further limits, or with a paper; for other words where nothing is near."
     if limits.get("min_confidence") is not None:
         raise InputError("A search has scores but no confidences.", "Leave min_confidence out, or use `recommend`.")
-    wanted, most = checked_count(k, "number of results (k)", 1, 100), checked_count(num_queries, "num_queries", 0, 10)
+    wanted, most = checked_count(k, "number of results (k)", 1, 100), checked_count(num_queries, "query count", 0, 10)
     n, settings, llm = rec.settings.num_queries if most is None else most, rec.settings, rec.pipeline.model_of("query")
     given, asked = limits_filter(rec.corpus, rec.concepts, limits), list[str]()
     def limited(parsed: ParsedQuery) -> ParsedQuery:
@@ -852,7 +852,7 @@ def _source(corpus: Corpus, paper: Any) -> Paper:
     if not isinstance(name, str):
         raise InputError(f"A search needs a paper, not {kind_of(paper)}.", "Give a record, an id, a link or a title.")
     ids = [name] if name in corpus.columns.row_of else corpus.find(name.strip())
-    if not ids: raise InputError(f"This corpus has no paper {shortened(name)}.", "Give one that it has.")
+    if not ids: raise InputError(f"This corpus has no paper {shortened(name)!r}.", "Give the id or title of one.")
     return corpus.papers(ids[:1])[0]
 
 def _alike(source: Paper, limits: Limits) -> ParsedQuery:
@@ -923,5 +923,5 @@ def _explained(pipeline: Pipeline, lists: Sequence[Recommendations], paper: Any)
         raise InputError(f"A recommendation can be explained, not {kind_of(paper)}.", "Give one, such as found[0].")
     listed = next((one for one in lists if paper in one.state.final_recommendations), None)
     if listed is None:
-        raise InputError("This recommendation is of none of the last lists.", "Give its list, too: found=found.")
+        raise InputError("This recommendation is in none of the last lists.", "Give its list, too: found=found.")
     return Explanation(paper, signal_shares(pipeline.corpus, pipeline._reranking.ranker, listed.state, paper))

@@ -452,7 +452,7 @@ def _found_by(row: int, lists: Sequence[Listed], wordings: Sequence[str]) -> tup
 # %% ../../nbs/65_search.ipynb #s044
 _DEEPER = 2  # papers in a list, per wanted result
 
-_LEAST_WANTED = 10  # results for which lists are asked at least: a shorter list is the beginning of a longer one
+_LEAST_WANTED = 10  # lists are made for at least so many results, so a short list is the beginning of a long one
 _NEAR = .38  # cosine of the best result below which nothing fits: topics of a corpus have .4 and more, others less
 NOTHING_NEAR = "Nothing in this corpus fits well; these are the closest papers."
 
@@ -463,7 +463,7 @@ def results_are_far(results: Sequence[SearchResult],
     return bool(known) and max(known) < _NEAR
 
 def _coverage(results: Sequence[SearchResult]) -> list[str]:
-    "What is said where no result is near the query, and none has its name."
+    "The remark if no result is similar to the query, and none has its name."
     named = any("name" in result.found_by for result in results)
     return [NOTHING_NEAR] if results_are_far(results) and not named else []
 
@@ -615,7 +615,7 @@ def _rows(corpus: Corpus, **limits: tuple[str, ...]) -> np.ndarray:
 def is_person(corpus: Corpus,
               name: str,
               ) -> bool:
-    "Whether a name is an author's, and stands in no title."
+    "Whether a name is an author's, and is in no title."
     if not _BARE.fullmatch(name) or not len(_rows(corpus, authors=(name,))): return False
     return not len(_rows(corpus, title_words=(name,)))
 

@@ -61,7 +61,7 @@ def beside(code: str,  # Python code that prints a line once it is at work, and 
     assert process.stdout
     try:
         if not process.stdout.readline():
-            raise CiterecError("A process to measure beside has ended at once.", "Free some memory.")
+            raise CiterecError("The process that should run during the measurement ended at once.", "Free some memory.")
         yield
     finally:
         process.kill()
@@ -70,7 +70,7 @@ def beside(code: str,  # Python code that prints a line once it is at work, and 
 
 # %% ../../nbs/87_bench.ipynb #e01
 def _in_each_case(measure: Callable[[int], Any], corpus: Corpus) -> list[Any]:
-    "The results of a measurement alone, beside a busy loop, and beside a process that embeds."
+    "The results of a measurement alone, with a busy loop, and with a process that embeds."
     cases = (nullcontext(), beside(_LOOP), beside(_EMBEDS, corpus.embedder.name))
     def in_case(number: int) -> Any:
         with cases[number]: return measure(number)
@@ -83,8 +83,8 @@ class Measurement:
     name: str
     value: float
     unit: str
-    busy: float | None = None  # the value beside a busy loop; None: not measured
-    embedding: float | None = None  # the value beside a process that embeds; None: not measured
+    busy: float | None = None  # the value with a busy loop; None: not measured
+    embedding: float | None = None  # the value with a process that embeds; None: not measured
 
 # %% ../../nbs/87_bench.ipynb #e03
 _TO_LIST = ("query", "retrieval", "expansion", "reranking")  # the agents up to the ranked list
@@ -118,7 +118,7 @@ def _peak_mb() -> float | None:
 def measure_warm(recommender: Recommender,
                  queries: int = 20,  # texts a measurement
                  ) -> list[Measurement]:
-    "Measure a recommender that is loaded and warm: alone, and beside other work."
+    "Measure a recommender that is loaded and warm: alone, and while other programs run."
     texts = mixed_texts(recommender.corpus, 4 * queries + 1)
     recommender.recommend(texts[0])  # loads what is loaded once
     others, *mine = (texts[part::4] for part in (1, 2, 3, 4))
@@ -166,7 +166,7 @@ def measure_cross_encoder(corpus: str | None,  # a corpus folder; None: as in th
 def measure_embedding(corpus: Corpus,
                       papers: int = 128,  # papers embedded in a turn
                       ) -> list[Measurement]:
-    "Measure how fast papers are embedded, beside sentence-transformers in 32 bits; the faster of two turns each."
+    "Measure how fast papers are embedded, here and by sentence-transformers in 32 bits; the faster of two turns each."
     texts = [p.text for p in corpus.papers(random.Random(0).sample(corpus.ids, min(len(corpus), papers)))]
     theirs = load_sentence_transformer(find_model(corpus.embedder.name), corpus.embedder.device)
     def rate(embed: Callable[[list[str]], Any]) -> float:

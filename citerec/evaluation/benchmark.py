@@ -289,7 +289,7 @@ def given(queries: Sequence[EvalSample],
     elif within in WITHIN:
         own = {q.query_id: tuple(dict.fromkeys([*getattr(q, within), *q.relevant])) for q in queries}
         chosen = [q.model_copy(update={"within": own[q.query_id]}) for q in queries if getattr(q, within)]
-    else: raise InputError(f"There is nothing called {within!r} to rank within.", f"Choose from: {', '.join(WITHIN)}.")
+    else: raise InputError(f"{within!r} is not a list of papers to rank.", f"Choose from: {', '.join(WITHIN)}.")
     if queries and not chosen:
         raise InputError(f"No query names papers as its {within}.", f"Give queries with the field {within!r}.")
     return chosen if known else [q.model_copy(update={"known": ()}) for q in chosen]

@@ -59,7 +59,7 @@ def run_lines(query_id: str,
     "The lines of a run file for one query."
     paper_ids, scores = [paper_id for paper_id, _ in found], falling([score for _, score in found])
     bad = next((x for x in (query_id, name, *paper_ids) if not x or any(c.isspace() for c in x)), None)
-    if bad is not None: raise InputError(f"{bad!r} cannot stand in a run file.", "Use ids without white space.")
+    if bad is not None: raise InputError(f"{bad!r} is not allowed in a run file.", "Use ids without white space.")
     if not all(map(math.isfinite, scores)):
         raise InputError(f"{name} gives a score that is not a finite number.", "Let the system give finite scores.")
     return "".join(f"{query_id} Q0 {paper_id} {rank} {score:.9g} {name}\n"
@@ -111,7 +111,7 @@ def fingerprint_of(system: System,
 
 # %% ../../nbs/83_experiment.ipynb #f02
 def run_differences(made: Mapping[str, Any],  # what an answer would be made with now
-                    before: Mapping[str, Any],  # what the answers in a file were made with
+                    before: Mapping[str, Any],  # what made the answers in the file
                     ) -> str:  # empty where nothing differs
     "Say in words what differs; hashes are named and not shown."
     def one(name: str) -> str:
@@ -127,7 +127,7 @@ def _read_record(run_path: Path, path: Path) -> dict[str, Any]:
     "What made the answers of a run, and how often an agent failed; raises `InputError` for anything else."
     try: record = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise InputError(f"{run_path} does not say what made it: there is no {path.name} beside it.", _FIX) from None
+        raise InputError(f"{run_path} does not say what made it: there is no {path.name} next to it.", _FIX) from None
     except (ValueError, RecursionError): record = None
     made, notes = (record.get(name, {}) if isinstance(record, dict) else None for name in ("made_with", "notes"))
     valid = isinstance(notes, dict) and all(n.isprintable() and type(times) is int for n, times in notes.items())
@@ -153,14 +153,14 @@ def _continued(path: Path, query_ids: Sequence[str], k: int,
             raise InputError(f"{path} was changed after it was finished.", _FIX)
         return {q: run.get(q, []) for q in query_ids}
     if strange := set(run) - set(query_ids):
-        raise InputError(f"{path} answers a query that is not asked ({min(strange)[:_SHORT]!a}).", _FIX)
+        raise InputError(f"{path} has an answer to an unknown query ({min(strange)[:_SHORT]!a}).", _FIX)
     whole = _whole_answers(run, content, k)
     if whole != content: write_atomically(path, lambda f: f.write(whole))
     return run
 
 # %% ../../nbs/83_experiment.ipynb #c006b
 class RunFile:
-    "A run on the disk, and beside it what it was made with. A context: one process at a time writes it."
+    "A run on the disk, with a record of what made it. A context: one process at a time writes it."
     def __init__(self,
                  path: Path,  # a TREC run file; made where it is missing
                  name: str,  # of the system
@@ -169,7 +169,7 @@ class RunFile:
         self.path, self._lock_path = path, path.with_name(f".{path.name}.lock")
         self.name, self.made = name, dict(made)
         self.about = path.with_name(f"{path.name}.json")
-        self.notes = Counter[str]()  # in how many answers an agent failed, by a sentence that says which
+        self.notes = Counter[str]()  # sentence on a failed agent -> number of answers
 
     def __enter__(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -202,7 +202,7 @@ class QueryBlock:
     relevant: np.ndarray  # bool, shape (candidates,)
     weight: float = 1.0  # how much the query counts
     fold: int = 0  # on which side of a split it is
-    known: np.ndarray | None = None  # bool, shape (candidates,): what the draft cites already; None: nothing is known
+    known: np.ndarray | None = None  # bool, shape (candidates,): whether the draft already cites it; None: not known
 
     @cached_property
     def values(self) -> np.ndarray:  # float32, shape (candidates, len(NAMES))
@@ -593,7 +593,7 @@ class FitReport:
     judged: int  # of them, in the fold that decides
     against: str  # what was in use: own, shipped or fused
     before: float  # nDCG@10 of what was in use
-    after: float  # nDCG@10 of what is new
+    after: float  # nDCG@10 of the new one
 
     measure: ClassVar[str] = "nDCG@10"
     in_use: ClassVar[dict[str, str]] = {  # values of `against`, in words
@@ -601,7 +601,7 @@ class FitReport:
 
     @property
     def kept(self) -> bool:
-        "Whether what is new is better and was kept."
+        "Whether the new one is better and was kept."
         return self.after > self.before
 
     def __getitem__(self, name: str) -> Any: return getattr(self, name)

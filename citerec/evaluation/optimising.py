@@ -84,7 +84,7 @@ def weights_of(settings: Settings,
 def place_of_gold(titles: Sequence[str],  # in order, best first
                   gold: str,  # title of the cited paper
                   ) -> int | None:  # from 1; None: it is not there
-    "Where the cited paper stands."
+    "The place of the cited paper."
     return next((n for n, title in enumerate(titles, 1) if title_likeness(title, gold) >= GOLD), None)
 
 def measure(orders: Sequence[Sequence[str]],  # titles, one order an example
@@ -118,7 +118,7 @@ def chance(sizes: Sequence[int],  # papers of each pool
 
 # %% ../../nbs/86_optimising.ipynb #c009
 class Example(Protocol):
-    "What is learned from: `citerec.evaluation.benchmark.CitationExample`, or a stand-in."
+    "A training example: `citerec.evaluation.benchmark.CitationExample`, or a stand-in."
     @property
     def example_id(self) -> str: "Names it."
     @property
@@ -133,7 +133,7 @@ class ExampleParts:
     "Examples in three parts that share no citing document."
     train: Sequence[Example]  # prompts are made from these
     validation: Sequence[Example]  # a version is accepted or rolled back on these
-    test: Sequence[Example] = ()  # the figures that are told at the end are of these
+    test: Sequence[Example] = ()  # for the figures that are reported at the end
 
     @property
     def fingerprint(self) -> str:
@@ -161,7 +161,7 @@ class Tried:
     orders: list[list[str]]  # titles, best first
     chosen: list[str]  # titles
     failed: int = 0  # requests that failed
-    stopped: str = ""  # why nothing more is asked
+    stopped: str = ""  # why no more requests are sent
 
 def _order_all(examples: Sequence[Example], program: Program | None, llm: LLM, workers: int,
                ) -> tuple[list[list[str]], list[Any]]:
@@ -348,7 +348,7 @@ class Step(Record):
 class OptRun(Record):
     "What a run of the loop was asked to do, and how far it is."
     run: str  # its id
-    key: str  # what it was asked to do, as one text: a run goes on only where it is the same
+    key: str  # its task as one text; only a run with the same task is continued
     begun: str  # date and time, UTC
     model: str
     prompt_model: str
@@ -437,15 +437,15 @@ def _now() -> str: return datetime.now(UTC).isoformat(timespec="seconds")
 def check_chance(sizes: Sequence[int],  # papers of each pool
                  settings: Settings,
                  ) -> None:
-    "Raise `InputError` if orders by chance reach the threshold; told before any pool is made."
+    "Raise `InputError` if orders by chance reach the threshold, before any pool is made."
     score = chance(sizes, weights_of(settings))["score"]
     if score < settings.opt_threshold: return
     raise InputError(f"Chance alone reaches a score of {score:.3f} in pools as small as these, and the threshold is "
                      f"{settings.opt_threshold:g}.",
-                     "Take more wrong papers beside each cited one, or a higher threshold.")
+                     "Use more wrong papers for each cited one, or a higher threshold.")
 
 def _check_task(parts: ExampleParts, optimiser: str, module: str, steps: int | None) -> None:
-    "Raise `InputError` where a run cannot be what is asked."
+    "Raise `InputError` if a task cannot be run."
     if optimiser not in OPTIMISERS:
         raise InputError(f"There is no optimiser {one_line(optimiser)!r}.",
                          f"Choose from: {', '.join(OPTIMISERS)}.")
@@ -459,7 +459,7 @@ def _check_task(parts: ExampleParts, optimiser: str, module: str, steps: int | N
 # %% ../../nbs/86_optimising.ipynb #c014l
 class Loop:
     "What a run is asked to do, and how far it is."
-    run: OptRun  # what is written down of it
+    run: OptRun  # its record
     try_out = staticmethod(try_out)
     improve = staticmethod(improve)
 
@@ -471,7 +471,7 @@ class Loop:
                  module: str,  # of `MODULES`
                  steps: int | None,  # times that a prompt is changed at most; None: as in the settings
                  workers: int,  # requests at a time
-                 say: Callable[[str], None],  # gets a line on what is being done
+                 say: Callable[[str], None],  # gets a line on the progress
                  ):
         _check_task(parts, optimiser, module, steps)
         settings = llm.settings
@@ -583,7 +583,7 @@ def _optimise(loop: Loop, state: LoopState) -> LoopState:
     return {"proposed": None if stopped else made, "reason": stopped or reason, "stopped": stopped}
 
 def _update(loop: Loop, state: LoopState) -> LoopState:
-    "Put what was proposed into the prompts, as a version of its own."
+    "Make a new version of the prompts from the proposal."
     step, module = state.get("step", 0) + 1, state.get("proposed")
     if module is None: return {"step": step, "candidate": None}
     number = max((p.number for p in programs_of(loop.corpus)), default=0) + 1
@@ -682,14 +682,14 @@ def _judge_on_test(loop: Loop) -> None:
 # %% ../../nbs/86_optimising.ipynb #c023
 def _silent(line: str) -> None: pass
 
-def optimise(corpus: Corpus,  # its folder keeps what is learned
+def optimise(corpus: Corpus,  # its folder keeps the learned prompts
              parts: ExampleParts,  # examples
              llm: LLM,  # answers; its settings name the steps, the threshold, the weights and the model that proposes
              optimiser: str = "bootstrap",  # of `OPTIMISERS`
              module: str = "simple",  # of `citerec.agents.prompts.MODULES`
              steps: int | None = None,  # times that a prompt is changed at most; None: as in the settings
              workers: int = WORKERS,  # requests at a time
-             say: Callable[[str], None] = _silent,  # gets a line on what is being done
+             say: Callable[[str], None] = _silent,  # gets a line on the progress
              ) -> OptRun:  # what was done, also where the budget ended
     "Improve the prompts of a corpus; stopped in the middle, the same call goes on. Raises `InputError`, `ModelError`."
     load_dspy()
@@ -708,7 +708,7 @@ def optimise(corpus: Corpus,  # its folder keeps what is learned
 
 # %% ../../nbs/86_optimising.ipynb #c005b
 _WIDTH = 96  # columns of a line of a prompt
-_AROUND = 2  # lines that stay, shown beside a change
+_AROUND = 2  # unchanged lines that are shown around a change
 
 def _lines(text: str) -> list[str]:
     "A prompt as lines, a sentence never runs on into the next line."

@@ -146,7 +146,7 @@ _UNUSED = {"grounding": lambda s: {"grounded_candidates": ()}, "synthesis": lamb
 _SEEN = 10  # recommendations that a reader sees
 
 class PipelineSystem:
-    "The pipeline with its whole order; the agents after the reranking are left out unless what is shown is measured."
+    "The pipeline with its whole order; the agents after the reranking are left out unless the shown list is measured."
     def __init__(self,
                  corpus: Corpus,
                  settings: Settings,
@@ -168,7 +168,7 @@ class PipelineSystem:
     def __call__(self, text: str, filters: SearchFilter, k: int) -> list[tuple[str, float]]:
         asked = PipelineState(user_text=text, filters=filters, k=min(k, _SEEN))
         try: state = self._pipeline.run(asked)
-        except InputError: return []  # a text that users are asked to change has no recommendations
+        except InputError: return []  # a text that is refused has no recommendations
         self.failures.update({f"the agent {e.agent} failed ({e.kind}) and {e.fallback} took its place"
                               for e in state.errors})
         chosen, ranked = state.selected_paper, state.reranked_candidates
@@ -277,7 +277,7 @@ def _fingerprint(name: str, system: System, corpus: Corpus, settings: Settings) 
                      for field, value in values.items()}
 
 # %% ../../nbs/82_systems.ipynb #s29
-_OF_MODEL = "embedding:"  # what the name of a further embedding begins with
+_OF_MODEL = "embedding:"  # the beginning of the name of a further embedding
 
 def make_system(name: str,  # a key of `SYSTEMS`, or "embedding:" and a model
                 corpus: Corpus,

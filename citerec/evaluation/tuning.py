@@ -57,7 +57,7 @@ def _parted(corpus: Corpus, queries: Sequence[EvalSample]) -> tuple[list[EvalSam
 
 # %% ../../nbs/85_tuning.ipynb #u009
 _SCALE = 20.0  # how strongly cosines count
-_BY_SENTENCES = .5  # what the stored sentences count, against 1 for the papers
+_BY_SENTENCES = .5  # weight of the stored sentences; the papers have 1
 
 def _total(queries: Any, vectors: Any, allowed: np.ndarray) -> Any:
     "The logarithm of the sum over allowed vectors for each query; all scores are held once."

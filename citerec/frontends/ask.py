@@ -37,7 +37,7 @@ _WORDS = LIMIT_WORDS | {"within_ids": "only {}", "exclude_ids": "without {}"}  #
 
 def _parts_of(name: str,  # field of `SearchFilter`
               value: Any,
-              ) -> list[tuple[str, Any]]:  # what each limit of the field says, and what remains of the field without it
+              ) -> list[tuple[str, Any]]:  # the words of each limit of the field, and the rest of the field without it
     "The limits of one field: one for each member, and a single one for several papers."
     if not isinstance(value, tuple): return [(str(value), SearchFilter().__dict__[name])] if value else []
     if name.endswith("_ids") and len(value) > 1: return [(f"{len(value)} papers", ())]
@@ -104,7 +104,7 @@ class Growing:
                  say: Callable[[str], Any],  # shows HTML
                  ):
         self.say, self.stopped = say, threading.Event()
-        self._reading: Future[Any] | None = None  # the answer that is at work
+        self._reading: Future[Any] | None = None  # the answer in progress
 
     def stop(self) -> None:
         "Stop the answer that is at work."
@@ -195,7 +195,7 @@ class OwnPapersPanel:
     def __init__(self,
                  file: str | Path | None,  # of the own PDFs; None: as in the settings
                  fields: _Fields,  # where papers and questions are shown
-                 work: Callable[[Callable[[], Any]], Any],  # calls a function, unless an answer is at work
+                 work: Callable[[Callable[[], Any]], Any],  # calls a function, unless an answer is in progress
                  ):
         self._file, self.fields, self.work = file, fields, work
         self._opened: Library | None = None
@@ -264,7 +264,7 @@ class AskView(AppView):
         return self.own.library
 
     def start(self) -> None:
-        "Answer in a thread; nothing happens while an answer is at work."
+        "Answer in a thread; does nothing while another answer is in progress."
         if self.button.disabled: return
         for button in self._buttons: button.disabled = True
         self.thread = threading.Thread(target=self.run, daemon=True)

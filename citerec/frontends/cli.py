@@ -223,7 +223,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     FOLDER                  a corpus
     --queries FILE          query_id, text, citing_id, year, relevant: JSON lines, .gz or plain (default: made of the
                             corpus' own papers and their references)
-    --run-file FILE         keep the answers as a TREC run file, and what made them in a .json beside it; several
+    --run-file FILE         keep the answers as a TREC run file, with a record in a .json next to it; several
                             systems get NAME.FILE each
     --system NAME ...       pipeline (the default), picker, ranker, expansion, rrf, dense, bm25, fanout …, or
                             embedding:MODEL, or embeddings for all that `citerec embed` has made
@@ -350,7 +350,7 @@ def _runs(args: argparse.Namespace) -> int:
     if not file:
         raise InputError("No file of runs is named.", "Name one, or set CITEREC_CHECKPOINT, and runs are kept there.")
     if args.after and not args.resume:
-        raise InputError("--after says where a run is continued, and no run is named.", "Name it with --resume.")
+        raise InputError("--after needs a run to continue.", "Name it with --resume.")
     if not args.resume: return _list_runs(file, args.format == "json")
     check_form(args.format)
     from citerec.answering.recommender import Recommendations
@@ -417,7 +417,7 @@ format=json: --json  the same as --format json
 """
 
 def _find(args: argparse.Namespace, report_on: Callable[[str, Container[str]], Any]) -> int:
-    "Print what is found in drafts; what takes long is left out where it is not asked for."
+    "Print the remarks on drafts; slow checks run only if they are asked for."
     from citerec.writing.remarks import Report
     only = {code.strip() for codes in args.only or () for code in codes.split(",")}
     reports = [report_on(file, only) for file in args.drafts]
@@ -571,7 +571,7 @@ def _notebook(code: str = _CODE) -> str:
 
 # %% ../../nbs/99_cli.ipynb #y15
 def _is_ours(content: bytes) -> bool:
-    "Whether a notebook holds no other code than citerec writes."
+    "Whether a notebook has only the code that citerec writes."
     try: code = ["".join(cell["source"]) for cell in json.loads(content)["cells"] if cell["cell_type"] != "markdown"]
     except (ValueError, KeyError, TypeError, RecursionError): return False
     return {*code} <= {"", _CODE}
@@ -715,7 +715,7 @@ def _hushed(verbose: bool = False) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            warnings.filterwarnings("always", module=r"citerec\.ground\.settings$")  # of a file .env
+            warnings.filterwarnings("always", module=r"citerec\.ground\.settings$")  # notes on a .env are shown
             warnings.showwarning = lambda message, *_: print_remark(str(message))
             yield
     finally:

@@ -56,7 +56,7 @@ _COMMENTED = re.compile(r"(?m)(?:^ +|\()(\w+): ([^#\n]*(?:\(\n[^#\n]*)?)# (.+)$"
 
 @cache
 def described(address: str,  # module:function.parameter, module:Class.method.parameter or module:Class.field
-              ) -> tuple[str, Any]:  # the comment beside it, and its default; None: it has none, or no plain one
+              ) -> tuple[str, Any]:  # its comment, and its default; None: it has none, or no plain one
     "What the source says about a parameter or a field; no module is imported."
     module, _, path = address.partition(":")
     *owners, name = path.split(".")
@@ -69,7 +69,7 @@ def described(address: str,  # module:function.parameter, module:Class.method.pa
 # %% ../../nbs/98_commands.ipynb #p05l
 def help_words(words: str,  # about a parameter
                default: Any = None,  # of the option
-               setting: str = "",  # field of `Settings` that is meant by "as in the settings"
+               setting: str = "",  # field of `Settings` for "as in the settings"
                is_repeated: bool = False,  # whether the option may be given several times
                ) -> str:
     "The help of an option."
@@ -142,7 +142,7 @@ format=table: --table  the same as --format table
                        a style: apa, ieee, acl, chicago, nature, harvard, a .csl file
 """,
     "json": "--json  print JSON\n", "quiet": "--quiet  show no progress\n",
-    "progress": "--quiet  show no progress\n-v, --verbose  say beside the result what is done, and by which agent\n"}
+    "progress": "--quiet  show no progress\n-v, --verbose  report each agent in addition to the result\n"}
 
 # %% ../../nbs/98_commands.ipynb #p05gc
 Run = Callable[[argparse.Namespace], int]  # takes what was typed, gives the exit code
@@ -187,7 +187,7 @@ def limits_typed(args: argparse.Namespace,  # what was typed
 MOST = 10_000_000  # characters read of a file: no text is longer, and a device such as /dev/zero never ends
 
 def read_file(name: str,  # path of the file; - is the standard input
-              ) -> str:  # its text as it stands
+              ) -> str:  # its text, unchanged
     "The text of a file; raises `InputError` where it is none."
     from citerec.ground.errors import InputError
     shown = "the standard input" if name == "-" else name
@@ -205,7 +205,7 @@ def read_file(name: str,  # path of the file; - is the standard input
 
 # %% ../../nbs/98_commands.ipynb #x02
 def typed_text(args: argparse.Namespace,  # what was typed: `text`, a list of words, and `file`
-               ) -> str:  # text as it stands
+               ) -> str:  # text, unchanged
     "The text that a command is about; raises `InputError` where there is none, or two."
     from citerec.ground.errors import InputError
     if args.text and args.file: raise InputError("There is both a text and a file.", "Give one of them.")
@@ -221,9 +221,9 @@ def is_watched(args: argparse.Namespace,  # what was typed
     return not args.quiet and sys.stderr.isatty()
 
 def show_progress(args: argparse.Namespace,  # what was typed
-                  line: str,  # what is being done
+                  line: str,  # the current step
                   ) -> None:
-    "Say what is being done, in a terminal."
+    "Show the current step, in a terminal."
     from citerec.ground.quoting import one_line
     if is_watched(args): print(one_line(line), file=sys.stderr, flush=True)
 
@@ -235,9 +235,9 @@ def print_json(answer: Any,  # what `json.dumps` takes
     print("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 # %% ../../nbs/98_commands.ipynb #t008
-def print_remark(sentence: str,  # what is to be known beside the result
+def print_remark(sentence: str,  # shown in addition to the result
                  ) -> None:
-    "Say something beside the result."
+    "Print a remark to the standard error."
     from citerec.ground.quoting import one_line
     print(f"Note: {one_line(sentence)}", file=sys.stderr)
 
@@ -284,7 +284,7 @@ def _theme() -> Any:
     return Theme({f"citerec.{name}": style for name, style in _STYLES.items()})
 
 # %% ../../nbs/98_commands.ipynb #f002
-_OWN = ("text", "table", "json")  # forms of a list beside those of a bibliography
+_OWN = ("text", "table", "json")  # forms of a list that are not those of a bibliography
 
 def check_form(form: str | None,  # what was typed; None: text
                ) -> None:
@@ -363,7 +363,7 @@ def listening(host: str,  # name or number of this machine
     except (OSError, OverflowError, UnicodeError) as e:
         number = getattr(e, "errno", None) or 0
         why = os.strerror(number) if number > 0 else e
-        raise InputError(f"{host}:{port} cannot be listened on ({why}).", "Choose another port with --port.") from None
+        raise InputError(f"{host}:{port} is not available ({why}).", "Choose another port with --port.") from None
 
 def token_for(host: str,
               typed: str | None,  # None: no --token; "": one without a word
@@ -457,7 +457,7 @@ def _opened(args: argparse.Namespace) -> "tuple[Recommender, Library]":
     "The corpus and the library that were typed, ready to answer."
     from citerec.answering.library import Library
     recommender = loaded(args)
-    recommender.corpus.embedder.embed_query("ready")  # what is slow to load is loaded now, not by the first question
+    recommender.corpus.embedder.embed_query("ready")  # loads the models now, not with the first question
     assert recommender.pipeline.graph
     return recommender, Library.open(args.library, recommender.settings, recommender.corpus)
 
@@ -471,7 +471,7 @@ def _app_of(args: argparse.Namespace, token: str | None) -> Any:
     tqdm.set_lock(threading.RLock())  # else a semaphore of the system is left behind when the process is ended
     logs = _faults_logged()
     logs.__enter__()  # for as long as the process lives
-    warnings.simplefilter("ignore")  # what is left out of a .env was said before
+    warnings.simplefilter("ignore")  # notes on a .env were shown before
     try: return make_app(*_opened(args), token=token)
     except Exception as e:  # another process would fail in the same way
         logging.getLogger("citerec.frontends.service").error("%s", e)
@@ -601,7 +601,7 @@ def _check_library(settings: "Settings") -> None:
         raise InputError(f"There is no library at {path}.", "Make one: citerec library add FILE.pdf")
 
 def _print_own(args: argparse.Namespace, answer: "Callable[[Library], Any]", say: Callable[[Any], Any] = str) -> int:
-    "Print what the library that was typed answers."
+    "Print the answer of the library on the command line."
     from citerec.answering.library import Library
     from citerec.ranking.sample import open_corpus
     from citerec.ground.settings import load_settings
@@ -728,7 +728,7 @@ ASKING_COMMANDS = {"search": _search, "ask": _ask, **_LIBRARY}
 
 # %% ../../nbs/98_commands.ipynb #c005a
 _EXAMPLES = 200  # 140 to learn from, 30 to choose by, 30 to judge by
-_LEARNED_FROM = 10  # wrong papers beside a cited one where a prompt is made
+_LEARNED_FROM = 10  # wrong papers for each cited one from which a prompt is made
 _NEGATIVES = 29  # where it is measured: the list of the picker has room for thirty papers
 
 # %% ../../nbs/98_commands.ipynb #c007a
@@ -744,8 +744,8 @@ def _ranked_by(corpus: "Corpus") -> Callable[[str], list[str]]:
 
 def examples_of(corpus: "Corpus",
                 n: int,  # citing sentences
-                say: Callable[[str], None],  # gets a line on what is being done
-                negatives: int = _NEGATIVES,  # wrong papers beside each cited one where a prompt is measured
+                say: Callable[[str], None],  # gets a line on the progress
+                negatives: int = _NEGATIVES,  # wrong papers for each cited one on which a prompt is measured
                 ) -> "ExampleParts":
     "Examples of a corpus, in three parts; raises `InputError` where it has no citing sentences."
     from dataclasses import replace
@@ -821,7 +821,7 @@ def _optimise(args: argparse.Namespace) -> int:
     max_opt_steps: --steps N; opt_threshold: --threshold SHARE; llm_budget: --budget DOLLARS;
      llm_prompt_model: --prompt-model NAME  ground.settings:Settings
     --examples N={_EXAMPLES}   citing sentences used
-    --negatives N={_NEGATIVES}  wrong papers beside each cited one where prompts are measured; more of them are harder;
+    --negatives N={_NEGATIVES}  wrong papers for each cited one on which prompts are measured; more are harder;
                                prompts are made from {_LEARNED_FROM} of them at most
     --view [RUN]               print a run, the last one by default, and ask nothing
     {preset}{model}{json}{progress}

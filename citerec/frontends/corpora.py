@@ -24,7 +24,7 @@ from citerec.frontends.parts import (
 from .parts import TopicFinder, openalex_topics
 
 # %% ../../nbs/94_corpora.ipynb #k005
-FOLDER = "folder"  # the source that is a file or folder of records
+FOLDER = "folder"  # the source for a file or folder of records
 _SOURCES = {"OpenAlex: topics and years": "openalex", "A bibliography: .bib, .ris, .json": "bib",
             "arXiv: a search, or ids": "arxiv", "Crossref: DOIs": "crossref",
             "ACL Anthology: a copy of it": "acl", "Records of papers: .jsonl": FOLDER}
@@ -92,8 +92,8 @@ def job_html(job: Job) -> str:
 class Builder:
     "Builds and updates corpora in the background, and says how far that is."
     def __init__(self,
-                 chosen: Callable[[], str],  # the folder of the corpus that is chosen, or "sample"
-                 ready: Callable[[str], Any],  # called with the folder of a corpus that is built or updated
+                 chosen: Callable[[], str],  # the folder of the chosen corpus, or "sample"
+                 ready: Callable[[str], Any],  # called with the folder of the new or updated corpus
                  ):
         self.chosen, self.ready = chosen, ready
         self.job: Job | None = None  # the last one
@@ -168,7 +168,7 @@ class CorpusView(AppView):
     def _pick(self, change: Any) -> None: self.choose(change["new"])
 
     def choose(self,
-               folder: str | None,  # None or empty: stay with the one that is chosen
+               folder: str | None,  # None or empty: keep the chosen one
                ) -> None:
         "Use a corpus in all views, and show what it holds."
         if folder: self.work(lambda: self._use(folder_of(folder)))

@@ -81,7 +81,7 @@ class SearchForm(_Form, of=Recommender.search):
     query: Annotated[str, Field(min_length=1, max_length=1000)]  # a topic, a question, a paper or its id, with limits
     top_k: Annotated[int, Field(ge=1, le=20)] = 5  # papers wanted
     filters: (Filters  # type: ignore[valid-type]
-              | None) = None  # which papers may be found, besides what the words say
+              | None) = None  # limits, in addition to those in the words
     parse: bool = True
     num_queries: Annotated[int, Field(ge=0, le=10)] | None = None
     answer: bool = True  # whether an answer is written from the papers
@@ -125,7 +125,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (  # the first that fits
     (InputError, 422), (CiterecError, 503), (TimeoutError, 503))
 
 class Refusal(BaseModel):
-    "What a client is told in place of an answer."
+    "An error in the form that clients get."
     detail: str  # a sentence
     fields: list[str] | None = None  # what has to be changed; left out where it is no field
 
@@ -133,12 +133,12 @@ REFUSALS: dict[int | str, dict[str, Any]] = {status: {"model": Refusal, "descrip
     400: "The request cannot be read.", 401: "The token is missing or wrong.",
     403: "The request comes from elsewhere.", 408: "The request comes too slowly.", 413: "The request is too large.",
     422: "A field, or what it asks for, has to be changed.", 500: "A fault of the service.",
-    503: "What an answer needs does not answer."}.items()}  # status -> what it means at every address
-NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": Refusal, "description": "There is none of this name."}}
+    503: "What an answer needs does not answer."}.items()}  # status -> its meaning at every address
+NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": Refusal, "description": "Nothing has this name."}}
 
 def fault(error: Exception,
-          ) -> tuple[int, dict[str, Any]]:  # status, and what is said
-    "What a client is told of an error."
+          ) -> tuple[int, dict[str, Any]]:  # status and form
+    "The status and the form of an error."
     if isinstance(error, RequestValidationError): return 422, _of_forms(error)
     if isinstance(error, HTTPException): return error.status_code, {"detail": error.detail}
     for kind, status in _STATUS:
@@ -148,7 +148,7 @@ def fault(error: Exception,
     return 500, {"detail": f"Something went wrong in citerec. The log of the service says more under {number}."}
 
 # %% ../../nbs/96_service.ipynb #v031
-_BODY = 2**20  # bytes of a body that is no upload: several times the longest text
+_BODY = 2**20  # bytes of a body without an upload: several times the longest text
 UPLOAD = "/api/papers/upload"
 
 def _place(host: str) -> str | None:
@@ -193,7 +193,7 @@ class _Weighed:
 
     @property
     def refusal(self) -> HTTPException:
-        "What a body that is too large is told."
+        "The error for a body that is too large."
         return HTTPException(413, f"The request is larger than {self.most // 2**20} MB. Send fewer or smaller files.")
 
     async def __call__(self) -> Message:
@@ -237,7 +237,7 @@ class Guard:
             else: fault(e)  # too late for a status: it is logged, and the connection ends
 
 # %% ../../nbs/96_service.ipynb #v041
-Told = tuple[str, Any]  # name of an event, and what it says
+Told = tuple[str, Any]  # name of an event, and its data
 
 async def sent(events: AsyncGenerator[Told, None],
                ) -> AsyncIterator[ServerSentEvent]:
@@ -352,7 +352,7 @@ def look_up(recommender: Recommender,
 # %% ../../nbs/96_service.ipynb #v052
 def found_facts(results: SearchResults,
                 ) -> dict[str, Any]:
-    "What a client learns of a search: how it was read, and what was found."
+    "A search as clients get it: how the query was read, and the results."
     parsed, source = results.parsed, results.source_paper
     return {"original_query": parsed.original_query, "semantic_query": parsed.semantic_query,
             "parsed_filters": parsed.filters.model_dump(mode="json", exclude_defaults=True),
@@ -377,7 +377,7 @@ def _add_recommending(app: FastAPI, recommender: Recommender, slots: Slots) -> N
 
     @app.get("/api/paper/{paper_id:path}", responses=NOT_FOUND)
     def paper(paper_id: str) -> dict[str, Any]:
-        "Says what the corpus knows of a paper: by its id, DOI, arXiv id, ACL Anthology id, or a link of these."
+        "The record of a paper in the corpus, by its id, DOI, arXiv id, ACL Anthology id, or a link of these."
         return facts(look_up(recommender, paper_id))
 
 # %% ../../nbs/96_service.ipynb #v062
@@ -401,7 +401,7 @@ def _add_searching(app: FastAPI, recommender: Recommender, slots: Slots) -> None
 
     @app.post("/api/search", response_class=EventSourceResponse)
     async def search(form: SearchForm, done: Annotated[Any, Depends(found)]) -> AsyncIterator[ServerSentEvent]:
-        "Searches in plain words. metadata holds what was found; chunks are an answer that cites it."
+        "Searches in plain words. metadata has the results; chunks are an answer that cites them."
         results, asked = done
         async for event in sent(_searched(recommender, results, asked, form.answer)): yield event
 
@@ -464,7 +464,7 @@ def _add_papers(app: FastAPI, library: Library, slots: Slots) -> None:  # slots:
     "The addresses of the library's papers."
     @app.post(UPLOAD)
     async def upload(files: Annotated[list[UploadFile], File(description="PDFs")], request: Request) -> Any:
-        "Puts PDFs into the library, and says what became of each. 422 where none of them can be used."
+        "Puts PDFs into the library, with a result for each. 422 if none of them can be used."
         reader = PdfReader(behind=True)
         try: report = await unless_left(slots.call(lambda: _added(library, files, reader), _PATIENCE), request.receive)
         finally: reader.stop()  # where the client has left or the time is up, the work ends too
@@ -479,7 +479,7 @@ def _add_papers(app: FastAPI, library: Library, slots: Slots) -> None:  # slots:
 
     @app.get("/api/papers/{paper_id}", responses=NOT_FOUND)
     def own_paper(paper_id: str) -> dict[str, Any]:
-        "Says what the library knows of a paper: its sections, and how many answers used it."
+        "A paper of the library: its sections, and how many answers used it."
         return _shown(library, paper_id)
 
 # %% ../../nbs/96_service.ipynb #v083
@@ -524,7 +524,7 @@ def _add_questions(app: FastAPI, library: Library, slots: Slots) -> None:
 QueryId = Annotated[int, InPath(ge=1, lt=2**63)]  # as SQLite counts
 
 def _add_history(app: FastAPI, library: Library) -> None:
-    "The addresses of what was asked."
+    "The addresses of earlier questions."
     @app.get("/api/queries/history")
     def history(limit: Annotated[int, Query(ge=1, le=1000)] = 20) -> list[dict[str, Any]]:
         "Lists the questions that were asked last, the newest first."
@@ -544,7 +544,7 @@ def _add_history(app: FastAPI, library: Library) -> None:
 
     @app.get("/api/analytics/popular")
     def popular(limit: Annotated[int, Query(ge=1, le=100)] = 10) -> list[dict[str, Any]]:
-        "Counts what was asked about most."
+        "The most frequent topics of questions."
         return [{"topic": topic, "questions": n} for topic, n in library.popular(limit)]
 
 # %% ../../nbs/96_service.ipynb #v101a
@@ -567,7 +567,7 @@ def _add_rest(app: FastAPI, recommender: Recommender, library: Library) -> None:
 
 # %% ../../nbs/96_service.ipynb #v102a
 AT_ONCE = 4  # runs, searches and answers that are worked on at the same time
-UPLOADS = 1  # uploads that are read at the same time, besides
+UPLOADS = 1  # uploads that are read at the same time
 UPLOAD_LIMIT = 200 * 2**20  # bytes of the files of one request
 _TOKEN = re.compile(r"[!-~]{16,}")  # printable, and too long to be tried out
 
@@ -583,7 +583,7 @@ def _methods(app: FastAPI, request: Request) -> list[str]:
     return sorted({method for route in fitting for method in getattr(route, "methods", ())})
 
 def make_app(recommender: Recommender,  # with its corpus
-             library: Library,  # of a user's own papers, with what was asked
+             library: Library,  # of a user's own papers and questions
              *,
              token: str | None = None,  # that every request has to bring; None: this machine alone is answered
              at_once: int = AT_ONCE,  # runs that are worked on at the same time; others wait

@@ -83,7 +83,7 @@ def filled_html(filled: "list[Filled]") -> str:
     return f'<div class="citerec">{STYLE}<div data-slot="{_DONE}"></div>{shown}</div>'
 
 # %% ../../nbs/95_write.ipynb #w004r
-_REPORTS = {  # method of `Draft` -> label of its button, and what its report says
+_REPORTS = {  # method of `Draft` -> label of its button, and a description of the report
     "check": ("What is missing", "sentences without a citation, open places, keys without an entry"),
     "fill": ("What would fit", "papers for each place that lacks a citation"),
     "audit": ("Check the bibliography", "entries that are wrong, unused, or cited where they do not fit")}
@@ -156,7 +156,7 @@ class Citing:
         self.work(lambda: self._done(f"Taken back: {undo()}."))
 
     def _in_card(self, at: str, do: Callable[[], str]) -> None:
-        "Show in a card what comes of a press, or why it cannot be done."
+        "Show the result of a click in a card, or why it failed."
         try: self.actions.fill(at, do())
         except Exception as e: self.actions.fill(at, error_html(sentence_of(e)))
 
@@ -221,7 +221,7 @@ class Views(widgets.VBox):
                                           "Ask papers": self.ask, "Draft": self.write, "Corpus": self.corpus}
         self.chosen = widgets.ToggleButtons(options=list(self.views), style={"button_width": "auto"})
         self.chosen.observe(self._choose, "value")
-        note = dot_env_note()  # of what the file .env of this folder may not do yet
+        note = dot_env_note()  # on the settings in .env that are not trusted yet
         notes = [widgets.HTML(error_html(note))] if note else []
         super().__init__([*notes, self.chosen, *self.views.values()], layout={"max_width": "55rem"})
         self.add_class("citerec-views")  # whose keys `Actions` keeps from JupyterLab

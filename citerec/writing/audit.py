@@ -61,7 +61,7 @@ def _starts(text: str) -> list[int]:
     return [0, *(m.end() for m in re.finditer("\n", text))]
 
 def _entry_range(text: str, line: int) -> Range:
-    "Where an entry stands that begins on a line: to the next line that begins one."
+    "The range of the entry that begins on a line: up to the next line that begins one."
     starts = _starts(text)
     begin = starts[min(line, len(starts)) - 1]
     after = re.compile(r"\n[ \t]*(?:@\w+\s*[{(]|TY  -)").search(text, begin + 1)
@@ -107,7 +107,7 @@ class Case:
            entry: BibliographyEntry,
            name: str = "",  # of a field; "": the line on which the entry begins
            ) -> tuple[Path, int, int, int, int]:
-        "Where a field stands; the first line of the entry where it is not found."
+        "The place of a field; the first line of the entry if it is not found."
         text = self._texts.get(entry.path, "")
         begin, end = _entry_range(text, entry.line)
         place = _field_range(text, (begin, end), name) if name else None
@@ -127,7 +127,7 @@ def _called(entry: BibliographyEntry) -> str:
     return f"“{entry.key}”" if entry.key else f"the entry on line {entry.line}"
 
 # %% ../../nbs/76_audit.ipynb #c012
-_NEAR = .75  # least likeness of a key that is offered
+_NEAR = .75  # least similarity of a key that is suggested
 _DATED = re.compile(r"[^\W\d]{2,}[\W_]?\d{4}")  # the author and the year that a key begins with
 
 def missing_keys(draft: Manuscript,
@@ -189,7 +189,7 @@ def _flaw_remark(path: Path, first: int, lines: Sequence[str], flaw: Flaw) -> Re
                   one_line(flaw.fix))
 
 def syntax_faults(bibliography: Bibliography,
-                  draft: Manuscript | None = None,  # bibliographies that stand in it are looked at as well
+                  draft: Manuscript | None = None,  # bibliographies inside it are checked as well
                   ) -> list[Remark]:
     "What BibTeX or biber would reject in a bibliography, or read otherwise."
     inside = [part for part in (draft.embedded if draft else ()) if not part.is_yaml]
@@ -223,7 +223,7 @@ def _unreadable(case: Case) -> Iterator[Remark]:
 def bibliography_faults(draft: Manuscript | None,
                         bibliography: Bibliography,  # of the draft
                         ) -> list[Remark]:
-    "What is wrong with the way a bibliography is written, whatever stands in its entries."
+    "Errors in the syntax of a bibliography."
     case = Case(draft, bibliography)
     return [*_syntax(case), *_unreadable(case)]
 
@@ -317,7 +317,7 @@ def retracted(paper: Paper,
 # %% ../../nbs/76_audit.ipynb #c028
 _LOOKED_AT = 50  # titles of the corpus that are compared with one of an entry
 _APART = 1  # years between an entry and a record with nearly its title
-_LONG_TITLE = 5  # words of a title that is recognised with another word in it
+_LONG_TITLE = 5  # least words of a title that is recognised although one word differs
 _TELLING = 4  # words of a title that names a paper, at least
 
 def _share_somebody(a: Sequence[str], b: Sequence[str]) -> bool:
@@ -325,7 +325,7 @@ def _share_somebody(a: Sequence[str], b: Sequence[str]) -> bool:
     return bool(a and b) and len(exchanged(a, b)[0]) < len(a)
 
 def _heads(title: str) -> list[str]:
-    "What stands before the subtitle, where there is one."
+    "The title without its subtitle, if it has one."
     return [head for head in re.split(r"[:?.\u2013\u2014]\s", title)[:1] if head != title]
 
 # %% ../../nbs/76_audit.ipynb #c028s
@@ -607,7 +607,7 @@ def _other_owner(case: Case, name: str, paper: Paper) -> Paper | None:
 
 # %% ../../nbs/76_audit.ipynb #c030
 _REGISTERED = frozenset("article inproceedings conference incollection inbook preprint".split())
-KNOWN_SHARE = .75  # share of a bibliography that the corpus has, from which on the rest stands out
+KNOWN_SHARE = .75  # from this share of known entries on, an unknown entry is a sign
 
 def _may_be_registered(entry: BibliographyEntry) -> bool:
     "Whether an entry is of a kind that registers know."
@@ -656,7 +656,7 @@ def _chimera(case: "_Near", entry: BibliographyEntry) -> Paper | None:
     return None
 
 # %% ../../nbs/76_audit.ipynb #c032
-_PATIENCE = 3  # failures after which a look-up is not asked any more
+_PATIENCE = 3  # failures after which the look-up is not used again
 
 def _asked(case: Case, entry: BibliographyEntry) -> bool | None:
     "Whether a look-up knows an entry; None where it was not asked, or failed."
@@ -764,7 +764,7 @@ def unread_parts(draft: Manuscript,
 def judged_by(draft: Manuscript | None,  # None: a bibliography alone
               bibliography: Bibliography,
               ) -> Bibliography:
-    "A bibliography without the files that merely lie near a draft: whether it means them, nobody knows."
+    "A bibliography without guessed files: it is not known whether the draft means them."
     return bibliography.without(draft.bibliographies) if draft and draft.guessed else bibliography
 
 # %% ../../nbs/76_audit.ipynb #a75r

@@ -48,7 +48,7 @@ class BibliographyEntry:
     path: Path  # the file
     line: int = 1  # on which it begins
     record: Paper | None = None  # the same paper as the corpus knows it; None: it does not
-    how: str = ""  # by what it was recognised: "DOI", "arXiv id" or "title, authors and year"
+    how: str = ""  # how the record was found: "DOI", "arXiv id" or "title, authors and year"
     note: str = ""  # what is odd about it
 
     @property
@@ -80,7 +80,7 @@ def _titled(corpus: Corpus) -> dict[str, list[str]]:
 # %% ../../nbs/72_bibliography.ipynb #c010s
 def recognise(paper: Paper,  # of an entry
               corpus: Corpus,
-              ) -> tuple[Paper, str] | None:  # the record, and by what it was recognised; None: not in the corpus
+              ) -> tuple[Paper, str] | None:  # the record, and how it was found; None: not in the corpus
     "The paper of the corpus that an entry is."
     facts = facts_of(paper)
     for record in corpus.papers(_titled(corpus).get(title_key(paper.title), [])):
@@ -102,7 +102,7 @@ class ReadFile:
 
     @property
     def changed(self) -> bool:
-        "Whether something else stands in it now; a file that is gone has changed."
+        "Whether its content has changed; a file that is gone has changed."
         try: now = self.path.stat()
         except OSError: return True
         return (now.st_size, now.st_mtime_ns) != (self.size, self.modified) and sha256_of(self.path) != self.sha256
@@ -127,7 +127,7 @@ def _entry(entry: Entry, path: Path, corpus: Corpus | None) -> BibliographyEntry
 _NAMING = ("maintitle", "booktitle", "howpublished", "note", "journal", "journaltitle", "type")  # in place of a title
 
 def record_cited(entry: BibliographyEntry,
-                 ) -> Paper:  # with a stand-in for the title where the entry has none
+                 ) -> Paper:  # with a replacement for a missing title
     "The record by which an entry is cited. Raises `InputError` for one that cannot be cited."
     if entry.paper: return entry.paper
     if entry.entry.fault or entry.entry.kind == "xdata":
@@ -347,7 +347,7 @@ class Bibliography:
     def without(self,
                 paths: Iterable[Path],  # of files
                 ) -> "Bibliography":
-        "The bibliography without what some files hold; the same object where it has none of them."
+        "The bibliography without the entries of some files; the same object if it has none of them."
         out = {path.resolve() for path in paths}
         if not any(file.path.resolve() in out for file in self.files): return self
         return Bibliography(tuple(e for e in self.entries if e.path.resolve() not in out),
@@ -370,7 +370,7 @@ class Bibliography:
 def papers_of_keys(bibliography: Bibliography,
                    keys: Iterable[str],  # of citations
                    ) -> Iterator[str]:  # ids
-    "The papers of the corpus that citation keys stand for."
+    "The papers of the corpus with these citation keys."
     return (e.corpus_id for key in keys if (e := bibliography.by_key.get(key)) and e.corpus_id)
 
 # %% ../../nbs/72_bibliography.ipynb #c028

@@ -136,7 +136,7 @@ class _Write:
     path: Path  # the file itself, links followed
     before: bytes | None  # old content; None: the file does not exist yet
     after: bytes
-    part: Path  # a new file beside it, which gets its place
+    part: Path  # a new file in the same folder, which replaces it
 
 def _part_beside(path: Path) -> Path: return path.with_name(f".citerec-{token_hex(4)}")
 
@@ -148,14 +148,14 @@ _AGAIN = "Open the draft again and repeat the change."
 def _changed(path: Path) -> InputError: return InputError(f"{path} has changed since it was read.", _AGAIN)
 
 def _outrun(name: str) -> InputError:
-    return InputError(f"Another program saved {name} in the same moment; its text stands.", _AGAIN)
+    return InputError(f"Another program saved {name} at the same moment, and its text was kept.", _AGAIN)
 
 def _write(file: Any, after: bytes) -> _Write:
     "A file's old and new bytes. Raises `InputError` if it may not be written."
     path = file.path.resolve()
     try:
         about = path.stat() if path.exists() else None
-        if about and not path.is_file(): raise InputError(f"{file.path} is no plain file.", "Name another file.")
+        if about and not path.is_file(): raise InputError(f"{file.path} is not a plain file.", "Name another file.")
         before = _current(path)
     except OSError as e:
         raise InputError(f"{file.path} cannot be read ({e.strerror}).", "Check the path and its permissions.") from None
@@ -417,7 +417,7 @@ def interrupted(folder: Path,  # of a draft
     return any(_journal(record).get("state") == "open" for record in _unsettled(_home(folder)))
 
 def _recovered(kept: Path, folder: Path) -> list[dict[str, Any]]:
-    "Settle what was interrupted; gives the journals of the changes that were taken back."
+    "Settle interrupted changes; returns the journals of those that were taken back."
     back = []
     for record in _unsettled(kept):
         journal = _journal(record)
@@ -440,7 +440,7 @@ class Change:
     title: str = ""  # what the change does
     draft: Path | None = None  # its main file; None: the last file
     keys: Mapping[str, str] = field(default_factory=dict)  # id of a paper -> the key that it is cited by
-    notes: tuple[str, ...] = ()  # what is to be known before it is written, such as an entry without an author
+    notes: tuple[str, ...] = ()  # warnings to read before it is written, such as an entry without an author
 
     def __bool__(self) -> bool: return bool(self.edits)
 
@@ -559,7 +559,7 @@ def _own_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 def _old_record(record: Path, folder: Path) -> tuple[dict[str, Any], dict[int, bytes]]:
-    "The journal and the old bytes of a record beside a draft. Raises `ValueError` if it is not of citerec's form."
+    "The journal and the old bytes of a record near a draft. Raises `ValueError` if it does not have citerec's form."
     _own_bytes(record)
     read = json.loads(_own_bytes(record / _JOURNAL))
     files = [{"part": _part_beside(folder).name} | {name: file[name] for name in ("path", "before", "after")}
@@ -569,7 +569,7 @@ def _old_record(record: Path, folder: Path) -> tuple[dict[str, Any], dict[int, b
     for path in (Path(file["path"]) for file in files):
         inside = not path.is_absolute() and not any(part.startswith((".", "~")) for part in path.parts)
         if not inside or path.suffix.lower() not in _DRAFTS or not _path_of({"path": path}, folder):
-            raise ValueError("it tells of other files than drafts and bibliographies in this folder")
+            raise ValueError("it names other files than drafts and bibliographies of this folder")
     old = {n: _own_bytes(record / f"{n}.before") for n, file in enumerate(files) if file["before"]}
     if any(_sha256(old[n]) != files[n]["before"] for n in old): raise ValueError("a copy in it is damaged")
     if {p.name for p in record.iterdir()} != {_JOURNAL, *(f"{n}.before" for n in old)}:
@@ -579,14 +579,14 @@ def _old_record(record: Path, folder: Path) -> tuple[dict[str, Any], dict[int, b
 # %% ../../nbs/77_changes.ipynb #c042k
 def import_changes(where: str | Path,  # a draft, or its folder
                    ) -> int:  # how many there are
-    "Take over the records that an older citerec left beside a draft. Raises `InputError` if they have another form."
+    "Take over the records that an older citerec left near a draft. Raises `InputError` if they have another form."
     near = Path(where).absolute() if Path(where).is_dir() else Path(where).absolute().parent
     folder = near.resolve()
     old = folder / _OLD
     if not old.is_dir(): raise InputError(f"There is no {old}.", "Name a draft that an older citerec has changed.")
     with _alone(folder) as kept:
         if (kept / _IMPORTED).exists() or _records(kept):
-            raise InputError(f"{old} is not taken over: it was before, or citerec has records of later changes.",
+            raise InputError(f"{old} is not taken over: that was done before, or citerec has records of later changes.",
                              "`citerec draft undo` takes those back.")
         try:
             _own_bytes(old)

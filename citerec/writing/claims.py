@@ -25,7 +25,7 @@ from .gaps import places
 MARKER, OTHER = "[CITATION]", "[OTHERCIT]"
 
 def marked_at(parts: Sequence[str],  # of a sentence that was cut at its markers
-              place: int,  # of the marker that is meant, from 0
+              place: int,  # number of the marker, from 0
               ) -> str:
     "A sentence with [CITATION] at one of its markers and [OTHERCIT] at the others."
     return f"{OTHER.join(parts[: place + 1])}{MARKER}{OTHER.join(parts[place + 1 :])}"
@@ -42,8 +42,8 @@ def claim_of_citation(manuscript: Manuscript,
 # %% ../../nbs/75_claims.ipynb #k021
 SIGNALS = ("share", "papers", "topic", "beside")  # two logarithms, and two cosines above their mean
 _MEAN = .47  # of both cosines, of real citations
-_FEWEST = 10  # papers of a bibliography among which a share says something
-_SHORT = 6  # least words of a sentence that says something
+_FEWEST = 10  # papers of a bibliography from which on a share is meaningful
+_SHORT = 6  # least words of a sentence that can be judged
 ClaimFits = Callable[[Citation, Sequence[str]], Sequence[float]]  # a citation and papers -> how well each fits, 0 to 1
 
 # %% ../../nbs/75_claims.ipynb #k022
@@ -89,7 +89,7 @@ class Claims:
         return _unread(self.manuscript)
 
     def can_judge(self, citation: Citation) -> bool:
-        "Whether a citation stands in a sentence that says something, and the bibliography is long enough to compare."
+        "Whether the sentence of a citation can be judged, and the bibliography is long enough to compare."
         return citation.sentence is not None and len(self.rows) >= _FEWEST and not self.unread[citation.sentence]
 
     def signals(self,
@@ -107,7 +107,7 @@ class Claims:
                           _nearest(self.vectors, p, [q for q in beside if q != p])] for p in papers])
 
     def __call__(self, citation: Citation, ids: Sequence[str]) -> list[float]:
-        "How well papers fit the sentence of a citation; 1 where that cannot be said."
+        "How well papers fit the sentence of a citation; 1 if this cannot be judged."
         judged = [i for i in ids if i in self.place]
         if not judged or not self.can_judge(citation): return [1.0] * len(ids)
         at = [self.place[i] for i in judged]

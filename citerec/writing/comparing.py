@@ -153,7 +153,7 @@ def _same_given(ours: Sequence[str], theirs: Sequence[str]) -> bool:
 
 def exchanged(ours: Sequence[str],  # authors of an entry
               theirs: Sequence[str],  # authors in the record
-              ) -> tuple[list[str], list[str]]:  # those that only one of the lists has; empty if that is no fault
+              ) -> tuple[list[str], list[str]]:  # names that only one of the lists has; empty if this is no error
     "Authors whom the record replaces by others; the same given name with a new surname is no fault."
     mine, other = _only(ours, theirs)
     return (mine, other) if mine and other and not _same_given(mine, other) else ([], [])

@@ -49,12 +49,12 @@ Place = Slot | Gap | Citation | Sentence | int  # where a citation goes; a numbe
 def sentence_at(manuscript: Manuscript,
                 place: Place,
                 ) -> Sentence:
-    "The sentence of a place; raises `InputError` where a place stands in none, as in a figure."
+    "The sentence of a place; raises `InputError` if a place is in none, as in a figure."
     if not isinstance(place, Slot | Gap | Citation | Sentence | int):
         raise InputError("This is no place of a draft.", "Give a slot, a gap, a sentence, or a line as text: \"12\".")
     at = place if isinstance(place, int) else place.index if isinstance(place, Sentence) else place.sentence
     if at is None:
-        raise InputError("This place stands in no sentence.", "Name a sentence: `draft.sentences` lists them.")
+        raise InputError("This place is not in a sentence.", "Name a sentence: `draft.sentences` lists them.")
     if not 0 <= at < len(manuscript.sentences):
         raise InputError(f"The draft has no sentence {at}.", f"It has {len(manuscript.sentences)}, counted from 0.")
     return manuscript.sentences[at]
@@ -132,7 +132,7 @@ def preferred(recommendations: Iterable[Recommendation],  # best first
     return [placed(r) for r in [*found.values(), *(r for r in among if r.paper_id not in found)]]
 
 # %% ../../nbs/79_draft.ipynb #d11b
-_OWN_SHARE = .62  # of the places at which the paper stands in the own bibliography, where that is whole
+_OWN_SHARE = .62  # of the places at which a complete bibliography of the draft has the paper
 _WHOLE = 25  # papers from which a bibliography is taken to be whole
 _NEAR = .25  # least cosine of an entry with the sentence
 _TRIED = 8  # entries that may be recommended for one place
@@ -166,7 +166,7 @@ def _per_cent(share: float | None) -> str:
     "A probability for people, rounded down, so that it does not seem to reach a limit that it misses."
     return f"{math.floor(100 * (share or 0))} %"
 
-_STRONG = .8  # least confidence of what is called strong
+_STRONG = .8  # least confidence of a strong recommendation
 
 @dataclass(frozen=True)
 class Filled:
@@ -175,8 +175,8 @@ class Filled:
     sentence: Sentence
     line: int  # from 1
     recommendations: Recommendations
-    path: Path | None = None  # the file that the place stands in
-    by_title: bool = False  # the first is an own entry, and a gap that is surely one uses the name in its title
+    path: Path | None = None  # the file with the place
+    by_title: bool = False  # the first is an own entry; a sure gap uses the name in its title
 
     @property
     def best(self) -> Recommendation | None:
@@ -194,13 +194,13 @@ class Filled:
         return ", ".join(filter(None, [_per_cent(self.best.confidence if self.best else 0), self.strength]))
 
     def is_sure(self,
-                min_confidence: float,  # the least that is asked for, 0 to 1
+                min_confidence: float,  # the minimum, 0 to 1
                 ) -> bool:
         "Whether the first of them has at least this confidence."
         return self.best is not None and (self.best.confidence or 0) >= min_confidence
 
     def is_written(self,
-                   min_confidence: float,  # the least that is asked for at an open slot, 0 to 1
+                   min_confidence: float,  # the minimum at an open slot, 0 to 1
                    gaps: Container[Gap] = (),  # that were chosen
                    ) -> bool:
         "Whether `Draft.write` cites the first of them: at a slot where it is sure enough, at a chosen gap."
@@ -232,7 +232,7 @@ def existing(files: Paths,  # bibliographies
     return paths
 
 def _kept(path: Path, home: str | Path | None) -> Path:
-    "The file that tells the bibliographies of a draft."
+    "The file that stores the bibliographies of a draft."
     return user_folder(home) / _BIBLIOGRAPHIES / hashlib.sha256(os.fsencode(path.absolute())).hexdigest()
 
 def remember_bibliography(path: str | os.PathLike[str],  # of a draft
@@ -287,7 +287,7 @@ def _records_of(manuscript: Manuscript, corpus: Corpus) -> tuple[str, ...]:
     return tuple(corpus.find(title)) if title else ()
 
 def _cited_by(manuscript: Manuscript, bibliography: Bibliography, itself: tuple[str, ...]) -> tuple[str, ...]:
-    "The papers of the corpus that a draft cites, but for itself."
+    "The papers of the corpus that a draft cites, without itself."
     papers = papers_of_keys(bibliography, manuscript.cited_keys)
     return tuple(dict.fromkeys(paper for paper in papers if paper not in itself))
 
@@ -365,7 +365,7 @@ class Draft:
     def at(self,
            where: int | str,  # a line, "LINE:COLUMN", or "FILE:LINE", all from 1
            ) -> Slot | Citation | Sentence:
-        "What stands at a line of the draft; raises `InputError` where nothing does, or more than one thing."
+        "The place at a line of the draft; raises `InputError` if there is none, or more than one."
         return place_at(self.manuscript, str(where))
 
     def gaps(self,
@@ -490,10 +490,10 @@ def _leaders(draft: Draft, text: str, k: int, limits: Limits) -> Sequence[Recomm
     except InputError: return ()  # the limits leave none of them
 
 # %% ../../nbs/79_draft.ipynb #d16b
-_NEAR_NAME = 25  # characters from the name of an own entry to a slot that is for it
+_NEAR_NAME = 25  # most characters between the name of an own entry and its slot
 _SURE_BEFORE = .85  # of 98 citations in real drafts just behind such a name, 85 cite that entry; a little less
 _SURE_WITHIN = .65  # the same for 76 sentences that are the first with such a name: 51; a little less
-_NEEDED = .6  # least probability of a citation at a gap that is surely one
+_NEEDED = .6  # least probability of a citation at a sure gap
 _SURE_GAP = .85  # of 28 such gaps in real drafts without half of their citations, 25 had the entry; a little less
 _SURE_MENTION = .4  # of the 54 other gaps that name an entry, by its key or in passing, 24; a little less
 
@@ -510,7 +510,7 @@ def _uses_title(draft: Draft, place: Place, key: str) -> bool:
     return key in {one for one, _ in draft._names[1].within(sentence_at(draft.manuscript, place).text)}
 
 def _called(draft: Draft, place: Place) -> tuple[str, float] | None:
-    "The key of an own entry whose name stands just before a slot, or first in a sentence; and how sure that is."
+    "The key of an own entry whose name is just before a slot, or first in a sentence; and how sure that is."
     sentence = sentence_at(draft.manuscript, place)
     cited = set(_keys_in(draft, sentence))
     if isinstance(place, Slot):
@@ -525,7 +525,7 @@ def _called(draft: Draft, place: Place) -> tuple[str, float] | None:
     return found[0], by_gap if isinstance(place, Gap) else _SURE_WITHIN
 
 def _own_first(draft: Draft, place: Place, fitting: list[Recommendation], limits: Limits) -> list[Recommendation]:
-    "Put the entry first whose name stands in the text: the author knows it, and has it in the bibliography."
+    "Put the entry whose name is in the text first: the author knows it, and has it in the bibliography."
     called = _called(draft, place)
     if not called or limits.get("within"): return fitting
     key, least = called
@@ -538,7 +538,7 @@ def _own_first(draft: Draft, place: Place, fitting: list[Recommendation], limits
     return [first, *(r for r in fitting if r is not named)]
 
 # %% ../../nbs/79_draft.ipynb #d16
-_BACK = 5  # sentences among which the one before is looked for; footnotes stand between
+_BACK = 5  # sentences in which the one before is searched for, because of footnotes in between
 
 def _by_itself(draft: Draft, place: Place, fitting: list[Recommendation], k: int, limits: Limits,
                ) -> list[Recommendation]:
@@ -642,7 +642,7 @@ def _fill(draft: Draft, k: int, gaps: bool, progress: bool) -> list[Filled]:
     return out
 
 # %% ../../nbs/79_draft.ipynb #d18s
-_MUCH = .1  # share of sentences in another language that is told
+_MUCH = .1  # share of sentences in another language from which on a note says so
 
 def missing(manuscript: Manuscript,
             gaps: Iterable[Gap],
@@ -690,7 +690,7 @@ def _chosen(draft: Draft, filled: Iterable[Filled], min_confidence: float, gaps:
             ) -> list[tuple[_Written, list[Paper]]]:
     "The places that are written, each with its best paper."
     if not 0 <= min_confidence <= 1:
-        raise InputError(f"The least confidence has to be a number from 0 to 1, not {min_confidence:g}.",
+        raise InputError(f"The minimum confidence has to be a number from 0 to 1, not {min_confidence:g}.",
                          "Give 0.5 for 50 %.")
     return [(f.place if isinstance(f.place, Slot) else f.sentence, [_paper(draft, f.best)])
             for f in filled if f.best and f.is_written(min_confidence, gaps)]
@@ -752,9 +752,9 @@ def _offer(manuscript: Manuscript, filled: Filled, where: str) -> str:
             f"citerec draft cite {path} {where} {paper}")
 
 def _aside(manuscript: Manuscript, slot: Slot) -> str:
-    "A slot that stands in no sentence, and the command that cites there."
+    "A slot outside of any sentence, and the command that cites there."
     where, path = _typed(manuscript, slot.span), shlex.quote(str(manuscript.path or "draft"))
-    return f"{where}: this place stands in no sentence. citerec draft cite {path} {where} PAPER"
+    return f"{where}: this place is not in a sentence. citerec draft cite {path} {where} PAPER"
 
 # %% ../../nbs/79_draft.ipynb #d21x
 def _left_open(manuscript: Manuscript, filled: Sequence[Filled], min_confidence: float,

@@ -438,7 +438,7 @@ def line_columns(signs: Signs,
 
 # %% ../../nbs/73_gaps.ipynb #g051s
 def tree_columns(signs: Signs,
-                 scores: np.ndarray,  # shape (models, texts): what each model says of each text alone
+                 scores: np.ndarray,  # shape (models, texts): the score of each model for each text alone
                  alone: bool = False,  # as if each sentence came alone
                  ) -> np.ndarray:  # shape (sentences, columns)
     "The columns of the trees: cues, scores of a sentence and its neighbours, the section and the place."
@@ -454,7 +454,7 @@ _AGAIN = "Reinstall citerec. Its repository fits the weights with `python -m cit
 
 # %% ../../nbs/73_gaps.ipynb #g057b
 class GapFile(Record):
-    "What `gaps.json` holds."
+    "The content of `gaps.json`."
     sha256: Sha256  # of the numbers
     reader: Sha256  # of the reader
     slope: Finite  # probability = 1 / (1 + exp(-(slope * score + shift)))
@@ -657,7 +657,7 @@ def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
     model, named = shipped_gaps(), named or {}
     threshold = model.file.threshold if threshold is None else threshold
     if not 0 <= threshold <= 1:
-        raise InputError(f"A threshold of {threshold} is no probability.", "Give one from 0 to 1.")
+        raise InputError(f"A threshold of {threshold} is not a probability.", "Give one from 0 to 1.")
     found = places(manuscript.sentences)
     if not found: return []
     new = [bool(names) or row in named for row, names in enumerate(new_names(found))]
@@ -711,7 +711,7 @@ def _texts_say(corpus: Corpus) -> tuple[dict[str, set[str]], set[str]]:
 _OFTEN, _CLEARLY, _SHARE = 10.0, 2, .15  # least weight of a plain word, times the next paper's, share of all
 
 def _often(corpus: Corpus, word: str, exclude_ids: Sequence[str]) -> list[str]:
-    "The paper that a plain word stands for in citing sentences."
+    "The paper that citing sentences mean by a plain word."
     sentences = corpus.context_index.without(exclude_ids) if corpus.context_index else None
     if sentences is None or sentences.called is None: return []
     said = np.bincount(sentences.cited, sentences.called.sentences(word) * sentences.seen)
@@ -729,7 +729,7 @@ _EXPRESSION = re.compile(r"-(?:a|and|as|by|for|in|of|on|or|the|to)-")
 _SAME, _STEM = .6, 5  # least share of the words of a long form that a paper has; letters by which words are compared
 
 def _agrees(long: str, paper: Any) -> bool:
-    "Whether a paper has most words of what a short form stands for."
+    "Whether a paper has most words of the long form of a name."
     said = {word[:_STEM] for word in re.findall(r"\w+", f"{paper.title} {paper.abstract}".lower())}
     words = [word[:_STEM] for word in re.findall(r"\w{3,}", long.lower())]
     return sum(word in said for word in words) >= _SAME * len(words)
@@ -743,9 +743,9 @@ def short_forms(sentences: Iterable[Any],  # of a draft, with `text`
 def paper_called(corpus: Corpus,
                  name: str,  # one word of a draft
                  exclude_ids: Sequence[str] = (),  # the draft's own records
-                 long: str = "",  # what the draft says that a short form stands for; "": it does not say
+                 long: str = "",  # the long form that the draft gives for a short form; "": none
                  ) -> str:  # id of a paper; "" where no paper surely has the name
-    "The paper of a corpus that a name in a draft stands for."
+    "The paper of a corpus that a name in a draft means."
     if _EXPRESSION.search(name) or (name in _TASKS and not long): return ""
     by_text, plain = _texts_say(corpus)
     named = looks_like_a_name(name)

@@ -163,7 +163,7 @@ class BibStyle:
     newline: str = "\n"
     indent: str = "  "
     before: str = " "  # between a field's name and the sign
-    width: int = 0  # of name and space, where the signs stand below each other; 0: they do not
+    width: int = 0  # of name and space, if the equals signs are aligned; 0: they are not
     after: str = " "  # between the sign and the value
     field_case: str = "lower"  # or "upper", "title"
     type_case: str = "lower"
@@ -491,7 +491,7 @@ def _kin(known: _Known, papers: Iterable[Paper]) -> tuple[list[str], list[str]]:
         e = copied.pop(0)
         for name in (name for field in _KIN for name in e.entry.listed(field)):
             if name in held:
-                notes.append(f"{e.key} names {name}, which {held[name].path.name} has: see that it is meant.")
+                notes.append(f"{e.key} names {name}, which {held[name].path.name} has: check that this is right.")
             elif name in theirs and theirs[name].key not in done:
                 copied.append(theirs[name])
                 done.add(theirs[name].key)
@@ -656,7 +656,7 @@ def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
     return file, (0, at, at, line)
 
 # %% ../../nbs/78_insertion.ipynb #c032l
-def _lacking(other: "BibliographyEntry | None",  # that is copied; None: the entry is made of the paper
+def _lacking(other: "BibliographyEntry | None",  # that is copied; None: the entry is made from the paper
              paper: Paper) -> list[str]:
     "What a new entry lacks."
     if other and other.entry.kind == "set": return []
@@ -672,7 +672,7 @@ def cite_changes(manuscript: Manuscript,
                  ) -> Change:
     "Cite papers in a draft. Raises `InputError` where that cannot be done; nothing is written yet."
     if not (main := manuscript.files[0].path):
-        raise InputError("This draft is a text in no file.", "Save it, and open it by its path.")
+        raise InputError("This draft is a text without a file.", "Save it, and open it by its path.")
     style, known = citation_style(manuscript, command), _known(manuscript, bibliography)
     keys, new = _keys(manuscript, known, cited)
     kin, named = _kin(known, [paper for _, paper in new.values()])

@@ -52,8 +52,8 @@ class Manuscript:
     format: Format
     nocited: tuple[str, ...] = ()  # keys of \nocite
     own_entries: tuple[OwnEntry, ...] = ()  # of a `thebibliography`
-    embedded: tuple[Embedded, ...] = ()  # bibliographies that stand in the draft, or in the settings of its project
-    guessed: bool = False  # the draft names no bibliography that is there: those near it are read, and decide nothing
+    embedded: tuple[Embedded, ...] = ()  # bibliographies inside the draft, or inside the settings of its project
+    guessed: bool = False  # the draft names no existing bibliography; those near it are read as a guess
 
     @cached_property
     def cited_keys(self) -> tuple[str, ...]:
@@ -291,7 +291,7 @@ def _bibliography(found: Found, folder: Path, project: Path, beside: Path | None
 def _bibliographies(found: Found, front: str, format: Format,
                     whole: Path | None = None,  # the main file that names them, of a chapter that names none
                     ) -> tuple[list[Path], bool]:
-    "The bibliographies of a draft: those it names, else those beside it; and whether they are only beside it."
+    "The bibliographies of a draft: those it names, else those near it; and whether they are only near it."
     root = whole or found.files[0].path
     if root is None: return [], False
     folder = root.parent.resolve()
@@ -340,7 +340,7 @@ def _people(names: Sequence[Name]) -> str:
     return f"{shown[0]} et al." if len(shown) > 2 or OTHERS in names else " and ".join(shown)
 
 def _by_key(key: str) -> str:
-    "The authors, as far as a key tells."
+    "The authors, as far as they follow from a key."
     m = re.match(r"([A-Za-z]{3,})[\W_]?(?:\d|$)", key)
     return f"{m[1].capitalize()} et al." if m else "the authors"
 
@@ -454,7 +454,7 @@ def _of_heads(found: Found, front: str) -> None:
             found.nocited += nocited_in(text)
 
 # %% ../../nbs/71_manuscript.ipynb #s052n
-NEAR = 5  # bibliographies near a draft that are told
+NEAR = 5  # most bibliographies near a draft that a note names
 
 def shown_from(folder: Path,  # of a draft
                path: Path,
@@ -523,7 +523,7 @@ def read_manuscript(source: str | os.PathLike[str],  # the main file of a draft,
                       tuple(found.own_entries), tuple(found.embedded), guessed)
 
 # %% ../../nbs/71_manuscript.ipynb #d14a
-_HEAD = 100_000  # characters among which the title stands
+_HEAD = 100_000  # characters at the beginning that have the title
 _TITLES = {"latex": r"\\title\s*(?:\[[^\]]*\])?\s*\{((?:[^{}]|\{[^{}]*\})*)\}",
            "markdown": r"\A---\s*\n(?:.*\n)*?title:\s*[\"']?(.+?)[\"']?\s*\n|\A\s*#\s+(.+)"}  # format -> its title
 
