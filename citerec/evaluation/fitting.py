@@ -5,20 +5,19 @@
 # %% auto #0
 __all__ = ['FOLDS', 'WEIGHTS', 'DROPPABLE', 'TREES', 'PARAMETERS', 'SHORT', 'LONG', 'FURTHER', 'Tree', 'MIN_QUERIES', 'JUDGED',
            'fold_of', 'abstract_queries', 'sentence_queries', 'paragraph_queries', 'with_known', 'training_queries',
-           'QueryBlock', 'weight_of', 'make_blocks', 'off_topic_blocks', 'save_blocks', 'load_blocks', 'tasks_of',
-           'length_of', 'with_further', 'fit_ranker', 'out_of_fold', 'ndcg', 'calibration_rows', 'fit_calibration',
-           'calibration_error', 'save_ranker', 'FitReport', 'fit_corpus', 'draft_queries']
+           'QueryBlock', 'weight_of', 'make_blocks', 'off_topic_blocks', 'tasks_of', 'length_of', 'with_further',
+           'fit_ranker', 'out_of_fold', 'ndcg', 'calibration_rows', 'fit_calibration', 'calibration_error',
+           'save_ranker', 'FitReport', 'fit_corpus', 'draft_queries']
 
 # %% ../../nbs/84_fitting.ipynb #c003
 import hashlib
-import json
 import random
 import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -275,46 +274,6 @@ def off_topic_blocks(corpus: Corpus,
         assert state.evidence is not None
         irrelevant = np.zeros(len(state.evidence), dtype=bool)
         yield QueryBlock(None, _slim(state.evidence), queries_in(state), None, irrelevant, fold=fold_of(text))
-
-# %% ../../nbs/84_fitting.ipynb #c011
-def _save_arrays(arrays: dict[str, Any], file: Any) -> None: np.savez(file, **arrays)
-
-def save_blocks(folder: Path,
-                blocks: Iterator[QueryBlock] | Sequence[QueryBlock],
-                ) -> int:  # how many
-    "Keep blocks on disk, each as it comes."
-    folder.mkdir(parents=True, exist_ok=True)
-    lines = []
-    for number, block in enumerate(blocks):
-        arrays = {name: getattr(block.evidence, name) for name in _BY_CANDIDATE} | {"relevant": block.relevant}
-        if block.known is not None: arrays["known"] = block.known
-        arrays |= {f"by_{family}": of for family, of in block.evidence.found_by.items()}
-        write_atomically(folder / f"{number:06d}.npz", partial(_save_arrays, arrays))
-        query = json.loads(block.query.model_dump_json()) if block.query else None
-        about = {"query": query, "asked": asdict(block.asked), "year": block.year, "weight": block.weight,
-                 "fold": block.fold}
-        lines.append(json.dumps(about))
-    write_atomically(folder / "queries.jsonl", lambda f: f.write("\n".join(lines).encode()))
-    return len(lines)
-
-# %% ../../nbs/84_fitting.ipynb #k21
-def load_blocks(folder: Path,
-                ) -> list[QueryBlock]:
-    "Read blocks that were saved."
-    out = []
-    for number, line in enumerate((folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()):
-        about = json.loads(line)
-        with np.load(folder / f"{number:06d}.npz", allow_pickle=False) as file: arrays = dict(file)
-        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in about["asked"].items()}
-        asked = Queries(**fields)
-        found_by = {name.removeprefix("by_"): values for name, values in arrays.items()
-                    if name.startswith("by_") and name not in _BY_CANDIDATE}
-        evidence = Evidence(**{name: arrays[name] for name in _BY_CANDIDATE}, found_by=found_by,
-                            voters=np.zeros(0, dtype=np.int64), nearness=np.zeros((0, 0), dtype=np.float32))
-        query = EvalSample(**about["query"]) if about["query"] else None
-        out.append(QueryBlock(query, evidence, asked, about["year"], arrays["relevant"], about["weight"], about["fold"],
-                              arrays.get("known")))
-    return out
 
 # %% ../../nbs/84_fitting.ipynb #c014
 _NEAR, _REST = 120, 50  # candidates learned from: leaders, and others
