@@ -433,8 +433,6 @@ STYLE = """<style>
 .citerec-act { display: none; margin: .25rem .4rem .1rem 0; font-size: .93em; }
 .citerec button.citerec-act { padding: .1rem .6rem; border: 1px solid rgba(128, 128, 128, .5); border-radius: 4px;
   cursor: pointer; color: inherit; background: color-mix(in srgb, currentColor 5%, transparent); font-family: inherit; }
-.citerec button.citerec-act[aria-pressed=true] { border-color: #1976d2; box-shadow: 0 0 0 1px #1976d2;
-  background: color-mix(in srgb, #1976d2 28%, transparent); }
 .citerec-act > input { vertical-align: -.1em; margin: 0 .15rem 0 0; }
 .citerec-ready .citerec-act { display: inline-block; }
 .citerec-act:focus-visible, .citerec-sentence:focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }

@@ -30,7 +30,6 @@ from ..agents.retrieval import queries_in
 from ..ranking.corpus import Corpus
 from ..indexes.models import made_here
 from ..ranking.sample import off_topic_texts
-from ..ranking.sample import Votes
 from ..ground.errors import InputError
 from .benchmark import filter_of
 from .systems import Gathering, encoder_saw
@@ -645,13 +644,13 @@ def _compared(corpus: Corpus, queries: int, judged: Sequence[QueryBlock], candid
 
 # %% ../../nbs/84_fitting.ipynb #k45
 def fit_corpus(corpus: Corpus,
-               queries: Sequence[EvalSample] | None = None,  # None: `training_queries`, and votes on the corpus
+               queries: Sequence[EvalSample] | None = None,  # None: `training_queries`
                drafts: Sequence[str | Path] = (),  # own drafts, each with its bibliography
                progress: bool = True,  # show progress bars
                **parameters: Any,  # for `fit_ranker`
                ) -> FitReport:  # queries, the ranker in use, nDCG@10 before and after, whether it was kept
     "Fit a ranker on a corpus' own citations, and keep it in the corpus' folder where it beats the one in use."
-    if queries is None: queries = training_queries(corpus) + Votes(corpus.folder).queries(corpus.columns.row_of)
+    if queries is None: queries = training_queries(corpus)
     queries = [*queries, *(q for draft in drafts for q in draft_queries(corpus, draft))]
     if len(queries) < MIN_QUERIES:
         raise InputError(f"{corpus.folder} makes {len(queries)} queries, too few to fit a ranker on "

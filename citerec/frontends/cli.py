@@ -297,12 +297,10 @@ def _queries(args: argparse.Namespace) -> int:
     --out FILE!         where to write them: JSON lines, packed if the name ends in .gz
     --n N=300           so many queries of each kind at most
     --min-references N  evaluation.benchmark:make_queries
-    --kind abstracts|sentences|both|markers|votes=abstracts  abstracts and what they cite, citing sentences and what
-                        they cite, both, or markers: citing sentences with all papers that the marker cites, or votes:
-                        texts and the papers that you voted for
+    --kind abstracts|sentences|both|markers=abstracts  abstracts and what they cite, citing sentences and what they
+                        cite, both, or markers: citing sentences with all papers that the marker cites
     """
     from citerec.ranking.sample import open_corpus
-    from citerec.ranking.sample import Votes
     from citerec.ground.errors import InputError
     from citerec.evaluation.benchmark import make_queries, marker_queries
     from citerec.evaluation.fitting import training_queries
@@ -311,13 +309,11 @@ def _queries(args: argparse.Namespace) -> int:
         abstracts = make_queries(corpus, args.n, args.min_references) if args.kind in ("abstracts", "both") else []
         sentences = training_queries(corpus, 0, args.n, 0) if args.kind in ("sentences", "both") else []
         if args.kind == "markers": sentences = marker_queries(corpus, args.n)
-        votes = Votes(corpus.folder).queries(corpus.columns.row_of) if args.kind == "votes" else []
-    made = [*abstracts, *sentences, *votes]
-    none = f"The corpus in {args.folder} has no {'votes' if args.kind == 'votes' else 'citing sentences'}."
+    made, none = [*abstracts, *sentences], f"The corpus in {args.folder} has no citing sentences."
     if not made: raise InputError(none, "Make queries of its abstracts: --kind abstracts.")
     if args.kind == "both" and not sentences: print_remark(none)
     _write_queries(Path(args.out), made)
-    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences), "voted text": len(votes)})
+    kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences)})
     cited = sum(len(query.relevant) for query in made)
     print(f"{args.out}: {len(made):,} quer{'y' if len(made) == 1 else 'ies'} ({kinds}) "
           f"with {cited:,} citation{'s' * (cited != 1)}; "

@@ -222,12 +222,10 @@ def _data(values: Mapping[str, object]) -> str:
 def act_button(act: str,  # what it does: "copy", or a name that `Actions` knows
                label: str,
                hint: str = "",  # shown on hover
-               pressed: bool | None = None,  # whether it is pressed; None: it does not stay pressed
                **carried: object,  # what Python is told
                ) -> str:  # HTML, escaped
     "A button that is shown while the widget listens."
-    state = "" if pressed is None else f' aria-pressed="{str(pressed).lower()}"'
-    return (f'<button type="button" class="citerec-act" title="{escape(hint)}"{state}'
+    return (f'<button type="button" class="citerec-act" title="{escape(hint)}"'
             f'{_data({"act": act, **carried})}>{escape(label)}</button>')
 
 def act_box(act: str,  # a name that `Actions` knows

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['NEXT', 'RESULTS', 'progress_html', 'tree_html', 'details_html', 'Fields', 'Options', 'limits_of_fields', 'opened',
-           'cited_ids', 'titles_in', 'said_of', 'TextHistory', 'download', 'votes_html', 'Ballot', 'Shelf', 'Export',
-           'acts_of', 'sentences_html', 'Answered', 'RunInView', 'App', 'recommend_app']
+           'cited_ids', 'titles_in', 'said_of', 'TextHistory', 'download', 'Shelf', 'Export', 'acts_of',
+           'sentences_html', 'Answered', 'RunInView', 'App', 'recommend_app']
 
 # %% ../../nbs/92_recommend.ipynb #c003
 import threading
@@ -31,7 +31,7 @@ from ..ground.errors import CiterecError, InputError
 from ..ground.quoting import counted, one_line, shortened, visible
 from ..ground.schema import PipelineState, Recommendation
 from ..ground.settings import CROSS_ENCODER, PRESETS
-from ..ranking.sample import Recent, RecentTexts, Votes
+from ..ranking.sample import Recent, RecentTexts
 from ..writing.bibliography import Bibliography
 
 if TYPE_CHECKING:
@@ -302,38 +302,6 @@ def download(name: str, content: str) -> str:
     style = "color:var(--jp-content-link-color,#1565c0);text-decoration:underline"
     return f'<a style="{style}" download="{escape(name)}" href="{address}">Save as {escape(name)}</a>'
 
-# %% ../../nbs/92_recommend.ipynb #s007
-def votes_html(votes: Votes,  # on the corpus of the answer
-               ) -> str:  # HTML, escaped
-    "The votes counted, and links that save them."
-    held = votes.lines.read()
-    if not held: return draw("<p>No votes yet. <b>Fits</b> and <b>Does not fit</b> on a card are votes.</p>")
-    fits = sum(vote.fits for vote in held)
-    said = f"{counted(len(held), 'vote')} on this corpus: {fits} for, {len(held) - fits} against."
-    def lines(records: Sequence[Any]) -> str: return "".join(f"{record.model_dump_json()}\n" for record in records)
-    queries = download("queries.jsonl", lines(votes.queries()))
-    return draw(f"<p>{said} {download('votes.jsonl', lines(held))}, with the votes against.<br>"
-                f"{queries}, to measure the corpus by the votes for papers (<code>citerec evaluate</code>).</p>")
-
-# %% ../../nbs/92_recommend.ipynb #s008
-class Ballot(widgets.HTML):
-    "The votes on a corpus, and the button that shows them."
-    def __init__(self) -> None:
-        self.shown = widgets.ToggleButton(description="Votes", tooltip="Show and save your votes on this corpus",
-                                          layout={"width": "auto"})
-        self.shown.observe(lambda _: self._unfold(), "value")
-        super().__init__()
-        self._unfold()
-
-    def _unfold(self) -> None: self.layout.display = "" if self.shown.value else "none"
-
-    def count(self,
-              votes: Votes,  # on the corpus of the answer
-              ) -> None:
-        "Show the votes as they are now."
-        self.value = votes_html(votes)
-        self.shown.description = f"Votes ({len(votes.lines.read())})"
-
 # %% ../../nbs/92_recommend.ipynb #p07
 def _menu(label: str, choices: Sequence[str], change: Callable[[], Any]) -> widgets.Dropdown:
     "A menu that does something when another choice is made."
@@ -351,9 +319,7 @@ class Shelf(widgets.HBox):
                                   layout={"width": "14rem"})
         self.words.observe(lambda _: change(), "value")
         self.all = button_of("Select all", "Select all papers that are shown, or none", select_all)
-        self.ballot = Ballot()
-        super().__init__([self.sort, self.group, self.words, self.all, self.ballot.shown],
-                         layout={"flex_flow": "row wrap"})
+        super().__init__([self.sort, self.group, self.words, self.all], layout={"flex_flow": "row wrap"})
 
     def groups(self,
                listed: Sequence[Recommendation],
@@ -418,20 +384,12 @@ def _button() -> Button:
                   tooltip="Recommend papers to cite for this text")
 
 # %% ../../nbs/92_recommend.ipynb #p01
-_KEPT = "Your vote is kept on this machine, to measure the corpus by; it changes no list."
-_VOTES = [("Fits", f"Worth citing for this text. {_KEPT}", True),
-          ("Does not fit", f"Not worth citing for this text. {_KEPT}", False)]
-
 def acts_of(r: Recommendation,
-            vote: bool | None,  # whether the reader says that it fits; None: not voted
             selected: bool,
             ) -> str:  # HTML, escaped
     "The buttons of a card."
     buttons = [
-        act_box("select", "Select", selected, paper=r.paper_id),
-        *(act_button("vote", label, hint, vote is fits, paper=r.paper_id, group="vote", fits=int(fits))
-          for label, hint, fits in _VOTES),
-        COPY_BUTTONS,
+        act_box("select", "Select", selected, paper=r.paper_id), COPY_BUTTONS,
         act_button("similar", "Similar", "Show papers like this one", paper=r.paper_id),
         act_button("exclude", "Leave out", "Ask again without this paper", paper=r.paper_id)]
     return f'<div class="citerec-acts">{"".join(buttons)}</div><div data-slot="similar-{escape(r.paper_id)}"></div>'
@@ -441,8 +399,7 @@ def _marked(sentence: str, span: str, papers: int, pressed: bool) -> str:
     "A sentence that can be pressed."
     state = f'title="{counted(papers, "paper")}" aria-pressed="{str(pressed).lower()}"'
     return (f'<span class="citerec-sentence" role="button" tabindex="0" {state} data-act="sentence" '
-            f'data-group="sentence" data-span="{span}">{escape(visible(sentence))}'
-            f'<sup>{papers}</sup></span>')
+            f'data-span="{span}">{escape(visible(sentence))}<sup>{papers}</sup></span>')
 
 _HINT = "Click a sentence to see its papers alone, and once more to see all. Its number says how many it has."
 
@@ -474,15 +431,11 @@ def _span(r: Recommendation) -> str:
 
 # %% ../../nbs/92_recommend.ipynb #e09
 class Answered:
-    "The last answer, and what a reader does with it: arrange and select its cards, vote on them, take papers away."
-    def __init__(self,
-                 home: str | Path | None,  # folder of the user's data; None: as the system has it
-                 say: Callable[[str], Any],  # shows a message as HTML
-                 ):
-        self.home, self.say = home, say
+    "The last answer, and what a reader does with it: arrange and select its cards, take papers away."
+    def __init__(self) -> None:
         self.sentences, self.cards, self.details = widgets.HTML(), widgets.HTML(), widgets.HTML()
         self.shelf, self.export = Shelf(self.arrange, self.select_all), Export()
-        self.parts = [self.sentences, self.shelf, self.shelf.ballot, self.export, self.cards, self.details]
+        self.parts = [self.sentences, self.shelf, self.export, self.cards, self.details]
         self.clear()
 
     def clear(self) -> None:
@@ -491,7 +444,6 @@ class Answered:
         self.selected, self.span = set[str](), ""  # ids; "start-end" of the sentence whose papers are shown
         self.cards.value = self.details.value = self.sentences.value = ""
         self.shelf.layout.display = "none"
-        self.shelf.ballot.shown.value = False
         self.export.show(())
 
     def show(self,
@@ -500,7 +452,6 @@ class Answered:
         "Show the answer of a run."
         self.state = state = events[-1].state
         self.details.value = details_html(events)
-        self._count_votes()
         self.shelf.layout.display = "" if state.final_recommendations else "none"
         self.arrange()
         self.sentences.value = sentences_html(state)
@@ -513,8 +464,7 @@ class Answered:
     def arrange(self) -> None:
         "Show the cards as they are to be arranged."
         if not self.state: return
-        voted = self._voted(self.state.user_text)
-        def acts(r: Recommendation) -> str: return acts_of(r, voted.get(r.paper_id), r.paper_id in self.selected)
+        def acts(r: Recommendation) -> str: return acts_of(r, r.paper_id in self.selected)
         groups = self.shelf.groups(self.listed())
         shown = list_as_html(groups, self.state, acts) if groups or not self.state.final_recommendations else _NO_CARD
         self.cards.value = shown
@@ -540,28 +490,6 @@ class Answered:
     def _export(self) -> None:
         recommended = self.state.final_recommendations if self.state else ()
         self.export.show([r for r in recommended if r.paper_id in self.selected])
-
-    def votes(self) -> Votes:
-        "The votes on the corpus of the answer."
-        assert self.state
-        return Votes(self.state.metadata["corpus"]["folder"], self.home)
-
-    def vote(self, told: Told) -> None:
-        "Keep a vote, or take it back."
-        if not self.state: return
-        fits = str(told.get("fits")) == "1" if told.get("pressed") else None
-        try: self.votes().set(self.state.user_text, str(told["paper"]), fits)
-        except CiterecError as e: self.say(error_html(str(e)))
-        self._count_votes()
-
-    def _voted(self, text: str) -> dict[str, bool]:
-        "The votes for a text; none where they cannot be read."
-        try: return self.votes().on(text)
-        except (CiterecError, KeyError): return {}
-
-    def _count_votes(self) -> None:
-        "Show how many votes there are, where they can be read."
-        with suppress(CiterecError, KeyError): self.shelf.ballot.count(self.votes())
 
 # %% ../../nbs/92_recommend.ipynb #p05w
 def _warmed(fields: Fields) -> None:
@@ -622,15 +550,15 @@ class App(AppView):
 
     def __init__(self,
                  corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
-                 home: str | Path | None = None,  # folder of votes and recent texts; None: as the system has it
+                 home: str | Path | None = None,  # folder of recent texts; None: as the system has it
                  ):
         self.text, self.button, self.options = _text_field(), _button(), Options(str(corpus or ""))
         self.running = RunInView(self.options, self.say)
         self.halt = button_of("Stop", "Stop the run", self.running.stop)
-        self.history, self.answer = TextHistory(RecentTexts(home), self.ask_again), Answered(home, self.show)
+        self.history, self.answer = TextHistory(RecentTexts(home), self.ask_again), Answered()
         answer = self.answer
         self.actions = Actions({
-            "vote": answer.vote, "select": answer.select, "sentence": answer.choose_sentence,
+            "select": answer.select, "sentence": answer.choose_sentence,
             "export": lambda _: answer.export.unfold(), "similar": self.similar, "exclude": self.exclude,
             "run": lambda told: self.start(str(told["text"])), "ready": lambda _: self.warm()})
         row = widgets.HBox([self.button, self.halt, self.options.shown, self.history.shown],
@@ -705,7 +633,7 @@ class App(AppView):
 
 # %% ../../nbs/92_recommend.ipynb #e11
 def recommend_app(corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
-                  home: str | Path | None = None,  # folder of votes and recent texts; None: as the system has it
+                  home: str | Path | None = None,  # folder of recent texts; None: as the system has it
                   ) -> App:
     "Show the interactive recommender."
     return App(corpus, home)

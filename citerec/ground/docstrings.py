@@ -65,7 +65,7 @@ def _parameters(function: Any) -> tuple[list[inspect.Parameter], dict[str, str]]
 
 # %% ../../nbs/04_docstrings.ipynb #c003ds
 def _entries(shown: Sequence[inspect.Parameter], comments: dict[str, str]) -> list[str]:
-    "What a docstring says of parameters."
+    "The lines of a docstring about parameters."
     return [_entry(p.name, _type(p.annotation), comments.get(p.name), p.default) for p in shown
             if p.name not in ("self", "cls")]
 
@@ -80,7 +80,7 @@ def _document_function(function: Any) -> None:
     _append(function, _entries(shown, comments), result)
 
 # %% ../../nbs/04_docstrings.ipynb #g02
-_KINDS = {type(None): "nothing", str: "a text", bool: "true or false", int: "a number", float: "a number",
+_KINDS = {type(None): "None", str: "a text", bool: "true or false", int: "a number", float: "a number",
           bytes: "bytes", list: "a list", tuple: "a list", dict: "a dictionary"}
 _LARGE = 10**9  # larger numbers are not written out
 _SHOWN = 60  # most characters of a text that an error shows
@@ -165,7 +165,7 @@ def _wrong_call(name: str, function: Any, args: Sequence[Any], named: Mapping[st
         if parameter.annotation is parameter.empty or any(_fits(value, option) for option in options): continue
         expected = " or ".join(dict.fromkeys(filter(None, map(_expected, [o for o in options if o is not type(None)]))))
         fix = f"It is: {meanings[key]}." if meanings.get(key) else "Correct it."
-        return InputError(f"The {key} has to be {expected}, not {value_words(value)}.", fix)
+        return InputError(f"The argument {key} has to be {expected}, not {value_words(value)}.", fix)
     return None
 
 # %% ../../nbs/04_docstrings.ipynb #g08

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 # %% ../../nbs/09_drawing.ipynb #t004
-def rows_html(columns: Iterable[object],  # what stands above each column
+def rows_html(columns: Iterable[object],  # headings of the columns
               rows: Iterable[Iterable[object]],  # the cells of each row
               ) -> str:  # HTML, escaped
     "A table of text."

@@ -50,7 +50,7 @@ def _part_of(path: Path) -> Path: return path.with_name(f".{path.name}.part{os.g
 
 def clear_parts(path: Path,  # a file or folder that will be written or removed next
                 ) -> None:
-    "Remove what dead processes have left beside a file they were writing."
+    "Remove the temporary files that dead processes have left next to a file."
     pattern = re.compile(rf"\.{re.escape(path.name)}\.part(\d*)")
     if not path.parent.is_dir(): return
     with os.scandir(path.parent) as beside:
@@ -201,7 +201,7 @@ def read_plain_file(path: Path,
 def read_json(path: Path,
               most: int = MOST_JSON,  # bytes it may have
               ) -> Any:
-    "What a JSON file holds. Raises `ValueError` for a link, a large file and text that is no JSON."
+    "The content of a JSON file. Raises `ValueError` for a link, a large file and text that is no JSON."
     content = read_plain_file(path, most)
     if content.count(b"[") + content.count(b"{") > _MOST_NESTED: raise ValueError("it holds too many lists")
     try: return json.loads(content.decode())
@@ -210,7 +210,7 @@ def read_json(path: Path,
 # %% ../../nbs/02_files.ipynb #f003
 def strange_entries(path: Path,  # a file or a folder
                     ) -> dict[str, str]:  # path in the folder ("." for itself) -> what is wrong
-    "What is no regular file and no folder: links, pipes, devices. What is not there is not strange."
+    "Entries that are neither regular files nor folders: links, pipes, devices. Missing ones are not strange."
     found: dict[str, str] = {}
     def look(at: Path, name: str) -> None:
         try: mode = at.lstat().st_mode
@@ -356,7 +356,7 @@ def _digest(path: Path) -> bytes:
 def mark_of(path: str | Path,  # a file or a folder
             content: bytes | None = None,  # of the file, if it was read already
             ) -> str:  # hexadecimal; "" if there is nothing at the path
-    "The mark of what lies at a path. Raises `InputError` for links, devices, and folders of more than 1,000 files."
+    "The mark of a file or folder. Raises `InputError` for links, devices, and folders of more than 1,000 files."
     path = Path(path)
     mark = hashlib.sha256(os.fsencode(path.parent.resolve() / path.name) + b"\0")
     if content is not None: mark.update(hashlib.sha256(content).digest())
@@ -379,7 +379,7 @@ def trust(path: str | Path,  # a file or a folder
           home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
           content: bytes | None = None,  # of the file, if it was read already
           ) -> None:
-    "Let what lies at a path act from now on. Raises `InputError` if there is nothing, or if it is a link."
+    "Trust a file or folder from now on. Raises `InputError` if there is nothing, or if it is a link."
     mark = mark_of(path, content)
     if not mark: raise InputError(f"There is no {path}.", "Name a file or a folder that exists.")
     def write(file: Any) -> None:
@@ -391,7 +391,7 @@ def is_trusted(path: str | Path,  # a file or a folder
                content: bytes | None = None,  # of the file, if it was read already
                home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
                ) -> bool:
-    "Whether this user has trusted what lies at a path, as it is now."
+    "Whether this user has trusted a file or folder in its present state."
     try: mark = mark_of(path, content)
     except (InputError, OSError): return False
     return bool(mark) and (user_folder(home) / _TRUSTED / mark).is_file()
@@ -399,7 +399,7 @@ def is_trusted(path: str | Path,  # a file or a folder
 def distrust(path: str | Path,  # a file or a folder; it may be gone
              home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
              ) -> bool:  # whether something there was trusted
-    "Take back all trust in what lies, or lay, at a path and below it."
+    "Take back all trust that was ever given at a path and below it."
     kept, place = user_folder(home) / _TRUSTED, _place(path).removesuffix(b"\n")
     starts = (place + b"\n", place + os.fsencode(os.sep))
     removed = False

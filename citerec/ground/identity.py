@@ -129,7 +129,7 @@ class Facts:
 # %% ../../nbs/06_identity.ipynb #c017a
 def identifiers(paper: Paper,
                 ) -> tuple[str | None, str | None]:  # DOI and arXiv id, in their one form
-    "The identifiers of a record, whichever field they stand in."
+    "The identifiers of a record, in whichever field they are."
     named, _, rest = paper.paper_id.partition(":")
     doi = normal_doi(paper.doi) or (normal_doi(rest) if named.lower() == "doi" else None)
     arxiv_id = normal_arxiv_id(paper.arxiv_id) or normal_arxiv_id(doi)
@@ -171,7 +171,7 @@ def one_paper(a: Facts,
 # %% ../../nbs/06_identity.ipynb #p002
 def document_print(document_id: str,
                    ) -> str:  # 16 hexadecimal digits
-    "Fingerprint of a citing document: tells whether something has learned from it without naming it."
+    "Fingerprint of a citing document: shows whether weights were fitted on it, without naming it."
     return hashlib.sha256(document_id.encode()).hexdigest()[:16]
 
 def document_prints(document_ids: Iterable[str]) -> tuple[str, ...]:  # ascending, each once
@@ -338,7 +338,7 @@ def whole_number(value: Any,
 
 def make_paper(**fields: Any,  # of `Paper`
                ) -> Paper | None:  # None where they make no paper
-    "A paper of fields that come from elsewhere."
+    "A paper from the fields of another source."
     try: return Paper.model_validate(fields)
     except ValidationError: return None
 
@@ -346,7 +346,7 @@ def make_paper(**fields: Any,  # of `Paper`
 def of_kind(paper: Paper,
             text_kind: str,  # what its source says of all its papers
             ) -> Paper:
-    "A paper that says what its text is; a kind that is set already stays."
+    "A paper with the kind of its text; a kind that is already set is kept."
     return paper if "text_kind" in paper.model_fields_set else paper.model_copy(update={"text_kind": text_kind})
 
 def best_text(*papers: Paper,  # records of one paper, the preferred first; at least one
@@ -368,7 +368,7 @@ _SHORTENED = re.compile(r"[\s,]et\.? ?al\W*$")
 
 def has_others(names: Iterable[Any],
                ) -> bool:
-    "Whether a list of names says that there are others."
+    "Whether a list of names ends with *et al.* or the like."
     return any(isinstance(name, str) and bool(is_others(name) or _SHORTENED.search(name)) for name in names)
 
 def author_names(names: Iterable[str],

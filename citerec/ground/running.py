@@ -150,7 +150,7 @@ def _dask() -> Any:
     return distributed
 
 async def _greeted(distributed: Any, engine: str) -> None:
-    "Ask a scheduler who it is; raises `TimeoutError`, `OSError` or `ValueError` if it does not say so in time."
+    "Ask a scheduler for its name; raises `TimeoutError`, `OSError` or `ValueError` if there is no answer in time."
     keys = distributed.Security().get_connection_args("client")
     async with asyncio.timeout(_CONNECT), distributed.core.rpc(engine, connection_args=keys) as scheduler:
         await scheduler.identity(n_workers=0)
@@ -232,7 +232,7 @@ def _next_done(done: "queue.SimpleQueue[Any]", workers: Any) -> Any:
     raise TimeoutError(f"no worker for {_LOOK_AFTER * _PATIENCE:g} s")
 
 def _count(workers: Any) -> int:
-    "How many workers there are; 0 if the scheduler does not say so in time."
+    "How many workers there are; 0 if the scheduler does not answer in time."
     try: return len(workers.sync(workers.scheduler.identity, n_workers=-1, callback_timeout=_LOOK_AFTER)["workers"])
     except (OSError, TimeoutError): return 0
 

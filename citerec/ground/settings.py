@@ -89,7 +89,7 @@ class _DotEnv(PydanticBaseSettingsSource):
     "The lines of a .env file: all of them where the user trusts it, else those that are harmless."
     def __init__(self,
                  settings: type[BaseSettings],
-                 nearer: Sequence[PydanticBaseSettingsSource],  # places that win over it
+                 nearer: Sequence[PydanticBaseSettingsSource],  # places that have priority over it
                  ):
         super().__init__(settings)
         self._nearer = nearer
@@ -97,7 +97,7 @@ class _DotEnv(PydanticBaseSettingsSource):
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]: return None, field_name, False
 
     def read(self) -> tuple[dict[str, str], str]:  # values by field; a note, "" if there is none
-        "What is obeyed of the file, and what is to be said of the rest."
+        "The values that are obeyed, and a note on the others."
         try:
             content = read_plain(DOT_ENV, MOST) or b""
             trusted = bool(content) and is_trusted(DOT_ENV, content)
@@ -128,7 +128,7 @@ def _left_out_note(names: Sequence[str]) -> str:
             "the file may come from somebody else. `citerec trust` shows what it sets, and allows it.")
 
 def dot_env_note() -> str:  # "" if nothing is left out
-    "What is to be said of the .env file in the working folder."
+    "The note on the .env file in the working folder."
     return _DotEnv(Settings, (EnvSettingsSource(Settings),)).read()[1]
 
 # %% ../../nbs/03_settings.ipynb #c011h
@@ -169,12 +169,12 @@ class Settings(BaseSettings):
     retrieval_depth: Number = 300  # papers each of the two searches returns
     retrieval_k: Number = 30  # candidates that retrieval passes on
     rrf_k: Number = 60  # constant of reciprocal rank fusion
-    rrf_score_weight: Share = 0.3  # of scores against ranks in a search; 0: ranks alone, 1: scores alone
-    num_queries: Annotated[int, Field(ge=0, le=10)] = 3  # further wordings of a search; of a text at most 3, by a model
+    rrf_score_weight: Share = 0.3  # weight of scores in a search; 0: ranks alone, 1: scores alone
+    num_queries: Annotated[int, Field(ge=0, le=10)] = 3  # more wordings of a search; for a text at most 3, by a model
     expansion_seeds: Number = 10  # closest papers whose neighbours are fetched
     max_expansion: Annotated[int, Field(ge=0)] = 40  # candidates that expansion adds at most
     pick: bool = False  # choose one paper for the first [CITATION]; without a language model, the first one
-    agent_timeout: Seconds = 600.0  # seconds an agent may take, for what hangs; loading does not count
+    agent_timeout: Seconds = 600.0  # seconds after which an agent counts as hanging; loading does not count
     retries: Annotated[int, Field(ge=0, le=5)] = 2  # further tries of an agent that failed
     checkpoint: PathText | None = None  # SQLite file that keeps every run's states; None: none is kept
 
@@ -183,13 +183,13 @@ class Settings(BaseSettings):
     embedding_batch: Number = 64  # texts a batch
     device: str | None = None  # torch device; None: a GPU where there is one, else the CPU
     engine: str | None = None  # where a build embeds: dask, or a Dask scheduler's address; None: in this process
-    reranker: PathText | None = None  # cross-encoder; None: the order of the ranker stands
+    reranker: PathText | None = None  # cross-encoder; None: the order of the ranker is kept
 
     # ---- Language model
     llm: LLMService | None = None  # offline, openai, ollama or compatible; None: OpenAI where there is a key for it
     llm_base_url: str | None = None  # address of an OpenAI-compatible service, ending in /v1 as a rule
     llm_model: str | None = None  # a model of that service
-    openai_api_key: SecretStr | None = _key("OPENAI_API_KEY")  # key for OpenAI, which is asked where there is one
+    openai_api_key: SecretStr | None = _key("OPENAI_API_KEY")  # key for OpenAI, which is used if there is one
     llm_api_key: SecretStr | None = None  # key of a service other than OpenAI
     llm_budget: Dollars = 1.0  # US dollars a session may spend
     llm_price_input: Dollars | None = None  # US dollars a million tokens read; None: from the price table
@@ -197,7 +197,7 @@ class Settings(BaseSettings):
     llm_query: bool = True  # let the language model read the text
     llm_rerank: bool = False  # let it reorder the leading papers
     llm_papers: Annotated[int, Field(ge=0, le=20)] = 5  # leading papers whose abstracts it reads
-    llm_mode: LLMForm = "json_schema"  # how a form is asked for first: json_schema, tools or json; then the others
+    llm_mode: LLMForm = "json_schema"  # how a form is requested first: json_schema, tools or json; then the others
     llm_reasoning_effort: str | None = None  # how much a model may think: none, low …; None: none at OpenAI and Ollama
     llm_max_tokens: Annotated[int, Field(ge=50)] | None = None  # most tokens of an answer; None: as each agent needs
     llm_parallel: Number | None = None  # requests at a time; None: 1 to a service on this machine, 8 to any other
@@ -238,8 +238,8 @@ class Settings(BaseSettings):
     crossref_url: str | None = None  # another address of Crossref; None: its own
     semantic_scholar_url: str | None = None  # another address of Semantic Scholar; None: its own
     semantic_scholar_api_key: SecretStr | None = _key("SEMANTIC_SCHOLAR_API_KEY", "S2_API_KEY")  # for Semantic Scholar
-    mailto: str | None = None  # address Crossref may write to when a client misbehaves; it serves such clients sooner
-    service_token: SecretStr | None = None  # word each request to `citerec serve` brings; None: only this machine asks
+    mailto: str | None = None  # contact address for Crossref, which then answers sooner
+    service_token: SecretStr | None = None  # secret in each request to `citerec serve`; None: only this machine may ask
 
     settings_customise_sources = classmethod(_sources)
 

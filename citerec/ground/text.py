@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from .files import shipped_words
 
 # %% ../../nbs/07_text.ipynb #c005
-MARKER = re.compile(r"\[(?:CITATION|OTHERCIT)\]")  # stands where a citation was
+MARKER = re.compile(r"\[(?:CITATION|OTHERCIT)\]")  # replaces a citation
 _CITED = re.compile(MARKER.pattern + r"""
     | \[(?:CITE|REF)\]
     | \\(?:cite\w*|ref)\s*(?:\[[^\[\]]*\])*\{[^{}\\]*\}
@@ -142,7 +142,7 @@ class Traced:
         return self.edited((m.start(), m.end(), made(m)) for m in pattern.finditer(self.text))
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        "Where a part of the text stands in the user's text."
+        "The place of a part of the text in the user's text."
         return self.starts[start], self.ends[end - 1]
 
 # %% ../../nbs/07_text.ipynb #c024

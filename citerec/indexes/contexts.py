@@ -49,7 +49,7 @@ def _phrases(tokens: Sequence[str]) -> Iterator[tuple[str, int, int]]:
 
 # %% ../../nbs/39_contexts.ipynb #t008
 _HALF = 4  # words between a phrase and the marker that halve its weight
-_OTHERS = .25  # weight of a phrase that stands beyond another marker
+_OTHERS = .25  # weight of a phrase on the other side of another marker
 
 def _weights(text: str) -> dict[str, float]:
     "The phrases of a citing sentence, and how much each belongs to the cited paper, up to 1."
@@ -189,7 +189,7 @@ def given_names(title: str,
     return {key: weight for key, weight in sure.items() if len(key) > 1 and not key.isdigit()}
 
 # %% ../../nbs/39_contexts.ipynb #g011c
-_SURE = .85  # least weight of a name that is shown beside a title
+_SURE = .85  # least weight of a name that is shown next to a title
 
 def name_beside(title: str,
                 abstract: str,
@@ -310,7 +310,7 @@ def _open_words(folder: Path, sentences: int, old: bool,
     called = None if old and not (folder / _CALLED).exists() else NameIndex(folder / _CALLED)
     sizes = {lexical.size, beside.size, names.size, called.size if called else sentences}
     if sizes == {sentences}: return (lexical, beside, names), called
-    raise CorpusError(f"The index of citing sentences in {folder} is not of these sentences.", REPAIR)
+    raise CorpusError(f"The index in {folder} was made of other citing sentences.", REPAIR)
 
 # %% ../../nbs/39_contexts.ipynb #c006b2
 _PLACES = "places.npz"  # file of `_write_places`

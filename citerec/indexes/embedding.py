@@ -149,7 +149,7 @@ class Embedder:
         return (order[start : start + size] for start in range(0, len(order), size))
 
     def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
-        "Vectors of texts as they stand."
+        "Vectors of texts, to which nothing is added."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
             for rows in self._portions(texts):

@@ -169,7 +169,7 @@ _LARGEST = 65_504  # of a weight: what 16 bits hold, in which tuned layers are k
 
 def _batch_by_batch(encoded: Sequence[list[int]], batches: Sequence[tuple[int, list[int]]], shape: tuple[int, ...],
                     pooled: Callable[[Any, Any, list[int]], Any], device: str, progress: bool = False) -> np.ndarray:
-    "What `pooled` makes of token ids; it is told which rows of them a batch holds."
+    "The results of `pooled` for token ids; it gets the rows of each batch."
     import torch
     out = np.zeros((len(encoded), *shape), dtype=np.float32)
     for width, rows in tqdm(batches, desc="reading", unit=" batches", disable=not progress):
@@ -259,7 +259,7 @@ class BertEncoder:
                      parts: Sequence[slice],  # the tokens of each text that are looked at, at least one
                      layers: Sequence[int],  # ascending; 1 is the first layer
                      ) -> np.ndarray:  # float32, shape (texts, layers, 2, dim): mean and largest value over the part
-        "What a part of each text looks like half-way, read together with the rest of its text."
+        "The pooled tokens of a part of each text after a layer; the whole text is read."
         def pooled(ids: Any, mask: Any, rows: list[int]) -> Any:
             part = mask.clone().fill_(False)
             for row, i in enumerate(rows): part[row, parts[i]] = True
@@ -271,7 +271,7 @@ class BertEncoder:
                       texts: Sequence[str],
                       layers: Sequence[int],  # ascending; 1 is the first layer
                       ) -> np.ndarray:  # float32, shape (texts, layers, 2, dim): mean and largest value over the tokens
-        "What the tokens of texts look like half-way; layers after the last one asked for are not computed."
+        "The pooled tokens of texts after some layers; later layers are not computed."
         return self.encode_parts(self.token_ids(texts), [slice(None)] * len(texts), layers)
 
 # %% ../../nbs/32_encoder.ipynb #c005a

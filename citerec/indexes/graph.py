@@ -86,7 +86,7 @@ def push(matrix: sparse.csr_matrix,  # shape (papers, papers): `references`, `ci
          rows: np.ndarray,  # papers that have a weight
          weights: np.ndarray,  # of these papers
          ) -> np.ndarray:  # float32, shape (papers,)
-    "Carry weights from papers to all that they link to."
+    "Carry weights from papers to the papers that they link to."
     starts, papers = matrix.indptr[rows], matrix.shape[1]
     lengths = matrix.indptr[np.asarray(rows) + 1] - starts
     within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -20,7 +20,7 @@ from ..ground.files import is_trusted, trust
 # %% ../../nbs/31_models.ipynb #c005
 @dataclass(frozen=True)
 class ModelCard:
-    "What has to be known of an embedding model beyond its name."
+    "Properties of an embedding model."
     query_instruction: str = ""  # put before a query, never before a paper
     paper_instruction: str = ""  # put before a paper, never before a query
     separator: str = ". "  # between the title and the abstract of a paper
@@ -102,7 +102,7 @@ def weights_sha256(folder: Path,  # a model's folder
 def check_files(folder: Path,  # a model's folder
                 card: ModelCard,
                 ) -> None:
-    "Raise `ModelError` where a file beside the weights is not the one that the card names."
+    "Raise `ModelError` if a file next to the weights is not the one that the card names."
     for name, sha256 in card.files.items():
         if not (folder / name).is_file() or sha256_of(folder / name) != sha256:
             raise ModelError(f"{folder / name} is not the file that belongs to the model.",
@@ -121,12 +121,12 @@ def brought_by(folder: Path,  # of a corpus
 def made_here(path: Path,  # a file that this user's citerec has just written
               content: bytes | None = None,  # what is trusted in its place, such as checksums of a folder
               ) -> None:
-    "Let a file act from now on; where the user's data cannot be written, it needs `citerec trust`."
+    "Trust a file that citerec has made; if the user's data cannot be written, it needs `citerec trust`."
     with suppress(InputError, OSError): trust(path, content=content)
 
 def may_act(corpus: Any,  # with a folder and notes
             path: Path,  # a file that the corpus brings
-            what: str,  # it is, such as "a ranker"
+            what: str,  # its kind, such as "a ranker"
             content: bytes | None = None,  # of the file, if it was read already
             ) -> bool:
     "Whether something that a corpus brings is trusted; else a note of the corpus says that it is not used."

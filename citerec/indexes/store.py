@@ -617,7 +617,7 @@ def _kept_column(db: _Database, name: str) -> bytes | None:
 def _paper_count(db: _Database) -> int:
     "How many papers there are; their rows are numbered from 0 on."
     first, last = db.rows("SELECT min(row), max(row) FROM papers")[0]
-    if first: raise CorpusError(f"{db.path} has no first paper.", REBUILD)
+    if first: raise CorpusError(f"{db.path} lacks its first paper.", REBUILD)
     return 0 if last is None else last + 1
 
 def _numbers_by_row(db: _Database, name: str, value: str) -> np.ndarray:

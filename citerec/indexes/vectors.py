@@ -36,7 +36,7 @@ def _read_part(folder: Path, start: int, ids: Sequence[str]) -> np.ndarray:
     file, listed = _part(folder, start)
     with reading(f"{file}"):
         if not (file.exists() and listed.exists()) or read_json(listed) != list(ids):
-            raise CorpusError(f"The vectors in {folder} are not in step with the papers.", REPAIR)
+            raise CorpusError(f"The vectors in {folder} are not those of the papers.", REPAIR)
         vectors = checked_array(map_array(file), "f", (len(ids), None)).astype(np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():

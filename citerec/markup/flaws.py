@@ -24,7 +24,7 @@ from ..ground.identity import has_others
 # %% ../../nbs/11_flaws.ipynb #f005
 @dataclass(frozen=True)
 class Flaw:
-    "What a strict reader rejects in a bibliography, or reads otherwise."
+    "What a strict reader rejects in a bibliography, or misreads."
     line: int  # from 1
     words: str  # a sentence
     fix: str  # a sentence
@@ -96,7 +96,7 @@ def bib_strings(text: str,  # of a BibTeX file
     return frozenset(m[1].lower() for m in _STRING.finditer(text))
 
 # %% ../../nbs/11_flaws.ipynb #f011
-_MOST = 1_000  # flaws of one file that are told
+_MOST = 1_000  # flaws of one file that are reported
 
 class _Strict:
     "Reads a BibTeX file as BibTeX does."
@@ -124,7 +124,7 @@ class _Strict:
         return m[0] if m else ""
 
     def group(self, begun: int, words: str) -> str:
-        "Pass braces or quotation marks, and give what stands in them."
+        "Pass braces or quotation marks, and give their content."
         sign, depth = self.text[begun], 0
         for m in re.compile(r'[{}"]').finditer(self.text, begun + (sign == '"'), self.stop):
             depth += (m[0] == "{") - (m[0] == "}")
@@ -150,7 +150,7 @@ class _Strict:
                     raise _Stop
                 low = word.lower()
                 known = word.isdigit() or low in self.strings or low.startswith("ieee_")  # of IEEEabrv.bib
-                self.strings.add(low)  # it is told once
+                self.strings.add(low)  # it is reported once
                 if not known: self.tell(begun, f"{said} is {word}, a string that is not defined, so it is empty.",
                                         f"Define it with @string, or write {{{word}}}.", "warning")
             else:
@@ -226,7 +226,7 @@ def _fields(s: _Strict, begun: int) -> None:
 
 # %% ../../nbs/11_flaws.ipynb #f013
 def _outside(s: _Strict, a: int, b: int) -> None:
-    "Tell of parts of an entry that stand outside of entries."
+    "Report parts of an entry that are outside of entries."
     words = re.sub(r"(?m)^[ \t]*%.*$", lambda m: " " * len(m[0]), s.text[a:b])
     if part := re.search(r"[A-Za-z]+\s*=\s*[{\"\d]|[{}]", words):
         line = s.text[a + part.start() :].partition("\n")[0].strip()[:40]
@@ -333,7 +333,7 @@ def csl_flaws(text: str,  # of a CSL-JSON file
             for flaw in _of_record(text.count("\n", 0, at) + 1, record)]
 
 def flaws(path: str | Path,  # of a bibliography
-          text: str,  # what stands in it
+          text: str,  # its content
           strings: Collection[str] = (),  # that other files of the same bibliography define, in lower case
           ) -> list[Flaw]:
     "What is wrong with a bibliography, by the end of its file's name."

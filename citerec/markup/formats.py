@@ -27,9 +27,9 @@ _SYMBOLS = {"textasciicircum": "^", "textless": "<", "textgreater": ">", "textba
             "LaTeX": "LaTeX", "BibTeX": "BibTeX", "copyright": "©", "textunderscore": "_",
             "textbraceleft": r"\{", "textbraceright": r"\}"}  # pylatexenc drops these
 _SYMBOL = re.compile(rf"\\({'|'.join(_SYMBOLS)})(?![A-Za-z])(?:\{{\}})?")
-_SHELL = re.compile(r"\\(?:texttt|mbox|path|nolinkurl)(?![A-Za-z])|\\[-/]")  # pylatexenc drops what stands in them
+_SHELL = re.compile(r"\\(?:texttt|mbox|path|nolinkurl)(?![A-Za-z])|\\[-/]")  # pylatexenc drops their contents
 _HREF = re.compile(r"\\href\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
-_PERCENT, _AND = "\ue025", "\ue026"  # stand for signs that LaTeX would take for the begin of a comment or a column
+_PERCENT, _AND = "\ue025", "\ue026"  # replace signs that begin a comment or a column in LaTeX
 _URL = re.compile(r"\\url\s*\{([^{}]*)\}")
 
 def _readable(text: str) -> str:
@@ -206,7 +206,7 @@ def name_parts(text: str,  # "First von Last", "von Last, First", or a group
 
 # %% ../../nbs/10_formats.ipynb #e011
 def split_at(text: str, mark: str, quote: str = r"(?!)") -> list[str]:
-    "The parts of a text between marks (a pattern) that stand outside braces, and outside quotes where they count."
+    "The parts of a text between marks (a pattern) outside braces, and outside quotes where these count."
     parts, depth, at, quoted = list[str](), 0, 0, False
     signs = rf"\\.|(?P<open>{{)|(?P<close>}})|(?P<quote>{quote})|(?P<mark>{mark})"
     for sign in re.finditer(signs, text, re.DOTALL):
@@ -290,7 +290,7 @@ def latex_name(name: Name,
 # %% ../../nbs/10_formats.ipynb #c007
 @dataclass(frozen=True)
 class Entry:
-    "One entry as it stands in a file."
+    "One entry as it is in a file."
     file: str
     line: int  # on which it begins, from 1
     key: str  # citation key; "" where it has none
@@ -304,7 +304,7 @@ class Entry:
 
     @property
     def whole(self) -> "Entry":
-        "The entry with what it inherits, which stands for itself in any other file."
+        "The entry with all fields that it inherits, which can be copied to another file."
         return self.heir or self
 
     def listed(self,
@@ -515,7 +515,7 @@ def _of_block(name: str, block: Any, strings: Mapping[str, str], sources: _Sourc
 # %% ../../nbs/10_formats.ipynb #e019s
 _KEY_WITH_EQUALS = re.compile(r"(?m)^([ \t]*@[ \t]*\w+[ "
                               r"\t]*[{(]\s*)([^\s,={}\"()]*[:/?&.][^\s,={}\"()]*=[^\s,{}\"]*)(?=\s*,)")
-_EQUALS = "\ue027"  # stands for = in a key
+_EQUALS = "\ue027"  # replaces = in a key
 
 def bib_entries(name: str,  # of the file, for reports
                 text: str,  # of a BibTeX file
@@ -553,7 +553,7 @@ def _tagged(line: str) -> tuple[str, str]:
 
 # %% ../../nbs/10_formats.ipynb #e021
 def _ris_field(tag: str, kind: str) -> str:
-    "The field in which the value of a tag stands."
+    "The field for the value of a tag."
     name = RIS_FIELDS.get(tag, f"ris-{tag.lower()}")
     if tag == "BT" and kind == "book": return "title"
     if name == "journal" and kind in ("inproceedings", "incollection"): return "booktitle"
@@ -822,7 +822,7 @@ _OWN_ONLY = frozenset(shipped_words("formats")["not inherited"])  # fields that 
 _TITLES = ("title", "subtitle", "titleaddon")
 _PARTS = {"inproceedings": "proceedings", "conference": "proceedings", "incollection": "collection",
           "inreference": "reference", "suppcollection": "collection", "inbook": "book", "bookinbook": "book",
-          # a part -> the whole it stands in
+          # a part -> the whole that contains it
           "suppbook": "book", "article": "periodical", "suppperiodical": "periodical"}
 _GENERATIONS = 5  # from an entry to the last one that it inherits from
 _DATES = ("date", "year", "month")

@@ -870,7 +870,7 @@ _ITEM = re.compile(r"\\bibitem\s{0,4}(?:\[(?:[^\[\]{}]|\{(?:[^{}]|\{[^{}]{0,200}
                    r"\{([^{}]{1,200})\}")
 
 def _entries(r: LatexReader, view: LatexView, a: int, b: int) -> None:
-    "Read the entries of a bibliography that stands in the draft."
+    "Read the entries of a bibliography inside the draft."
     items = list(_ITEM.finditer(view.text, a, b))
     for m, stop in zip(items, [*(m.start() for m in items[1:]), b], strict=False):
         words, r.found = r.found, Found()

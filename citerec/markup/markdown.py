@@ -115,7 +115,7 @@ class _Blocks:
         self.open = list[tuple[str, int]]()  # the open fences of prose, in how many quotes
         self.skip = at  # where options end
         self.display = ""  # what ends the formula
-        self.listed = self.noted = self.blank = self.columns = False  # what a line stands in or behind
+        self.listed = self.noted = self.blank = self.columns = False  # what a line is in, or follows
         self.unclosed: set[str] = set()  # signs that no formula has from here on
         lines = [(a, b) for a, b in _lines(text) if a >= at or b > at]
         for i, (a, b) in enumerate(lines):
@@ -288,7 +288,7 @@ _NOCITE = re.compile(r"(?m)^nocite[ \t]*+:(.*+(?:\n[ \t-].*+|\n(?!\S))*+)")
 
 def nocited_in(front: str,  # YAML
                ) -> list[str]:
-    "The keys that are in the references without a citation; * stands for all of the bibliography."
+    "The keys that are in the references without a citation; * means the whole bibliography."
     m = _NOCITE.search(front)
     if not m: return []
     return [*(["*"] if "@*" in m[1] else []), *(key for key, *_ in _keys(m[1], 0, len(m[1]))[0])]
@@ -344,7 +344,7 @@ class MarkdownReader:
         return read_command(self.latex, view, a, b)
 
     def span(self, a: int, b: int) -> Span:
-        "Where a part of the text stands in its file."
+        "The place of a part of the text in its file."
         return Span(self.number, a, b)
 
     def words(self, a: int, b: int) -> None:
@@ -392,7 +392,7 @@ def _token(r: MarkdownReader, m: re.Match[str], b: int) -> int:
 
 # %% ../../nbs/15_markdown.ipynb #m023s
 def _cite(r: MarkdownReader, command: str, keys: list[tuple[str, int, int]], a: int, b: int, textual: bool) -> None:
-    "A citation, or a slot where a key is none."
+    "A citation, or a slot where a key is only a placeholder."
     known = [k for k in keys if not is_no_key(k[0])]
     if not known: return r.found.slot(r.span(a, b))
     for key, start, end in keys:
@@ -525,7 +525,7 @@ _SHORT = re.compile(r"\{\{<[ \t]{0,9}include[ \t]{1,9}"
                     r"(\"[^\"\n]{1,300}\"|'[^'\n]{1,300}'|[^\s<>]{1,300})[ \t]{0,9}>\}\}")
 
 def _code(r: MarkdownReader, a: int, b: int) -> int:
-    "Code between backticks; what is computed when the page is made stands for a value."
+    "Code between backticks; code that is run when the page is made counts as a value."
     text = r.text
     run = re.compile("`+").match(text, a, b)
     assert run

@@ -130,11 +130,11 @@ READ_KINDS = "LaTeX (.tex, .ltx, .latex), Markdown (.md, .markdown, .qmd, .Rmd, 
 def check_kind(path: Path,  # of a draft
                format: Format | None,  # as the user says; None: by its name
                ) -> None:
-    "Raise `InputError` for a file whose format neither its name nor the user says: it is never guessed."
+    "Raise `InputError` for a file whose format is given neither by its name nor by the user: it is never guessed."
     end = path.suffix.lower().removeprefix(".")
     if end in _FORMATS or (format and end not in FOREIGN): return
     more = "" if end in FOREIGN else "; if it is one of these, say which: format=, in the shell --as latex"
-    raise InputError(f"{path} is of no kind that is read; what is read is {READ_KINDS}.",
+    raise InputError(f"citerec cannot read {path} as a draft; it reads {READ_KINDS}.",
                      f"Save the draft as one of these{more}.")
 
 # %% ../../nbs/13_prose.ipynb #p007_b
@@ -213,7 +213,7 @@ class Sentence:
 # %% ../../nbs/13_prose.ipynb #p011s1s
 @dataclass(frozen=True)
 class Embedded:
-    "A bibliography that stands inside a draft, or in the settings of its project."
+    "A bibliography inside a draft, or in the settings of its project."
     path: Path  # the file that it stands in; it is read, never written to
     line: int  # on which its text begins, from 1
     text: str
@@ -237,7 +237,7 @@ NoteKind = Literal["unread",  # a part that could not be read
 
 @dataclass(frozen=True)
 class Note:
-    "What a reader says of a draft."
+    "A note of a reader on a draft."
     text: str  # a sentence
     kind: NoteKind
     span: Span | None = None  # of what it speaks; None: of the whole draft
@@ -247,7 +247,7 @@ class Note:
     def __str__(self) -> str: return self.where + self.text
 
 # %% ../../nbs/13_prose.ipynb #p021
-CITED, OPEN = "\ue000", "\ue001"  # stand for a citation and for a slot while sentences are cut
+CITED, OPEN = "\ue000", "\ue001"  # replace a citation and a slot while sentences are cut
 
 MOST = 500_000  # pieces of a draft
 _PRIVATE = re.compile("[\ue000-\ue00f]")
@@ -260,7 +260,7 @@ class Piece(NamedTuple):
 
 def unmarked(text: str,  # of a file
              ) -> str:  # as long
-    "A text without the characters that stand for citations here."
+    "A text without the characters that replace citations here."
     return _PRIVATE.sub("\x00", text) if _PRIVATE.search(text) else text
 
 # %% ../../nbs/13_prose.ipynb #p021s1
@@ -288,7 +288,7 @@ class Paragraph:
         return bisect_right(self._starts, at) - 1
 
     def span(self, start: int, end: int) -> Span:
-        "Where a part of the text stands in its file."
+        "The place of a part of the text in its file."
         a, b = self.piece(start), self.piece(end - 1)
         first = self.pieces[a]
         last = next(p for p in reversed(self.pieces[a : b + 1]) if p.span.file == first.span.file)
@@ -356,7 +356,7 @@ class Found:
         self.slots.append(Slot(span))
 
     def note(self, text: str, kind: NoteKind = "unread", span: Span | None = None, what: str = "") -> None:
-        "Say something about the draft, once."
+        "Add a note on the draft, once."
         file = self.files[span.file] if span else None
         where = f"{file.name}, line {file.line_column(span.start)[0]}: " if file and span else ""
         if (note := Note(text, kind, span, where, what)) not in self._noted: self.notes.append(note)
@@ -374,7 +374,7 @@ class Found:
 
 # %% ../../nbs/13_prose.ipynb #p023
 def section_of(found: Found) -> str:
-    "The headings that the text stands under."
+    "The headings above the text."
     return " > ".join(name for _, name in found._levels if name)
 
 def end_paragraph(found: Found) -> None:

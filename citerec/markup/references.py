@@ -37,7 +37,7 @@ def _ascii(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", unicodedata.normalize("NFKD", text.lower().translate(_UNMARKED)))
 
 def _telling_words(title: str) -> list[str]:
-    "The words of a title that say something; the first word where none does."
+    "The words of a title except common ones; the first word if all are common."
     words = [word for part in re.sub(r"\$[^$]*\$", " ", title).split() if (word := _ascii(part))]
     return [word for word in words if word not in _STOP] or words[:1]
 
@@ -101,7 +101,7 @@ _VENUE_FIELDS = {"article": "journal", "inproceedings": "booktitle", "incollecti
 
 def bibtex_type(venue: str | None,  # where a paper appeared; None: unknown
                 ) -> str:
-    "The type of BibTeX that a venue stands for."
+    "The type of BibTeX for a venue."
     name = " ".join((venue or "").split())
     if not name: return "misc"
     kind = next((kind for pattern, kind in _RULES if pattern.search(name)), "")
@@ -181,7 +181,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _PERCENT = {ord(sign): f"%{ord(sign):02X}" for sign in "\\{}^"}  # with these TeX would make a command of an address
 
 def _bib_value(name: str, value: str, own: bool = False) -> str:
-    "The value of a field as it stands in a file."
+    "The value of a field as a file has it."
     if name == "month" and value in _MONTHS: return value
     if name == "title": return f"{{{latex_title(value, own)}}}"
     return f"{{{_shown(value).translate(_PERCENT) if name in LITERAL else to_latex(value, own)}}}"
@@ -226,7 +226,7 @@ def _keyed(papers: Iterable[Paper], keys: Sequence[str] | None) -> list[Entry]:
     "Papers as entries with keys of their own."
     listed = list(papers)
     if keys is not None and len(keys) != len(listed):
-        raise InputError(f"There are {len(keys)} keys for {len(listed)} papers.", "Give one key a paper, or none.")
+        raise InputError(f"There are {len(keys)} keys for {len(listed)} papers.", "Give a key for each paper, or none.")
     return [entry_of(paper, key) for paper, key in zip(listed, keys or citation_keys(listed), strict=True)]
 
 def to_bibtex(papers: Iterable[Paper],
@@ -254,7 +254,7 @@ def _ris_name(name: Name) -> str:
 
 # %% ../../nbs/12_references.ipynb #c026s
 def _ris_tag(name: str) -> str | None:
-    "A tag that a line may have; those that begin and end an entry are none."
+    "A tag that a line may have, but not one that begins or ends an entry."
     return name if re.fullmatch("[A-Z][A-Z0-9]", name) and name not in ("TY", "ER") else None
 
 def ris_of(entry: Entry) -> str:  # ends with a line break
@@ -390,7 +390,7 @@ def markdown_text(text: str,  # of somebody else
 
 def markdown_address(url: str | None,
                      ) -> str:  # "" where it is none that may be followed
-    "An address as it may stand in a link of Markdown."
+    "An address that is safe in a link of Markdown."
     try: parts = urlsplit(_shown(url or ""))
     except ValueError: return ""
     if parts.scheme not in ("http", "https") or not parts.netloc: return ""
@@ -426,7 +426,7 @@ def _style(style: str | Path) -> Any:
         raise InputError(f"There is no style {str(style)!r}.", f"Choose {', '.join(STYLES)}, or name a .csl file.")
     try: return CitationStylesStyle(str(path), validate=False)
     except Exception as e:
-        raise InputError(f"{path} is no style that can be used ({e}).", "Take another one.") from None
+        raise InputError(f"{path} is not a usable style ({e}).", "Take another one.") from None
 
 # %% ../../nbs/12_references.ipynb #c036s
 def _plain_form(entry: Entry) -> str:

@@ -600,7 +600,7 @@ class PdfReader:
         if late or -code in (getattr(signal, "SIGPROF", 0), getattr(signal, "SIGXCPU", 0)):
             return InputError(f"{path} takes longer than {self.limits.seconds:g} s to be read.", "Split it into parts.")
         if code == -signal.SIGABRT: return InputError(*_too_much(path, self.limits))  # as PDFium ends without memory
-        if code < 0: return InputError(f"{path} is damaged: it ends the program that reads it ({-code}).", _OTHER)
+        if code < 0: return InputError(f"{path} is damaged: it crashes the program that reads it ({-code}).", _OTHER)
         return CiterecError(f"The process that reads PDFs ended early ({code}).",
                             "See whether `python -P -c 'import citerec.markup.sections'` works.")
 

@@ -364,7 +364,7 @@ def read_manifest(folder: Path,  # of a corpus
                   ) -> dict[str, Any]:  # without its seal
     "The manifest of a corpus; raises `CorpusError` if it is missing, damaged, or of another schema version."
     loaded = _load_manifest(folder)
-    foreign = CorpusError(f"The manifest in {folder} is not one of citerec.", _MANIFEST)
+    foreign = CorpusError(f"The manifest in {folder} was not made by citerec.", _MANIFEST)
     if not isinstance(loaded, dict): raise foreign
     if not re.fullmatch(r"\.|update-\d{1,6}", str(loaded.get("files", "."))): raise foreign
     if (version := loaded.get("schema_version")) != SCHEMA_VERSION:
@@ -405,7 +405,7 @@ def check_source(folder: Path,  # where the corpus of the source is to lie
     for path in map(Path.resolve, _files_of(source)):
         below = path.relative_to(folder.resolve()).parts if path.is_relative_to(folder.resolve()) else None
         if below is not None and PAGES not in below[:2]:
-            raise InputError(f"{path}, which is to be read, lies in {folder}, where the corpus is to be.",
+            raise InputError(f"The source {path} lies in {folder}, the folder for the corpus.",
                              "Name another folder for the corpus.")
 
 # %% ../../nbs/40_building.ipynb #p006
@@ -508,7 +508,7 @@ def taken_over(old: Mapping[str, Any],  # the manifest before the update
                    "built_from": old.get("built_from", old["fingerprint"])}
 
 # %% ../../nbs/40_building.ipynb #u009
-_LAST = 3  # updates that are told
+_LAST = 3  # updates that are described
 
 def _papers_more(number: int) -> str:
     "So many papers more or fewer, in words."

@@ -121,7 +121,7 @@ class _Parts:
         "A part that has a row for each paper."
         with self.loading(part) as path: loaded = load(path)
         if (size := size_of(loaded)) == len(self.ids): return loaded
-        raise CorpusError(f"{self.files / part} is of {size} papers, the corpus has {len(self.ids)}.", REPAIR)
+        raise CorpusError(f"{self.files / part} was made of {size} papers, the corpus has {len(self.ids)}.", REPAIR)
 
     def _optional(self, load: Callable[[], _T], otherwise: str) -> _T | None:
         "A part that answers can do without; if it is damaged, a note says how."
@@ -461,7 +461,7 @@ def _with_title(corpus: Corpus, title: str) -> list[str]:
     return [paper_id for paper_id in ids if title_key(titles[paper_id]) == wanted] or corpus.store.titled(title)
 
 # %% ../../nbs/41_corpus.ipynb #l006
-_SURE_NAME = .95  # how sure a given name has to be, where no citing sentence tells
+_SURE_NAME = .95  # how sure a given name has to be if no citing sentence has it
 
 def papers_known_as(corpus: Corpus,
                     name: str,  # such as ResNet
@@ -713,7 +713,7 @@ def _sums_of_old(corpus: Corpus, units: set[str]) -> Checksums:
     return {name: sums for part in present for name, sums in checksums(corpus.files, part).items()}
 
 # %% ../../nbs/41_corpus.ipynb #r005b
-_REPAIRED = {  # what is said of files that a repair cannot make again
+_REPAIRED = {  # messages about files that a repair cannot make again
     RANKER: "it was removed; fit it again with `citerec fit`",
     "report.txt": "it was removed; only a build from the source writes it"}
 

@@ -335,7 +335,7 @@ def _fitting(folder: Path, embedder: Embedder) -> Tuned | None:
     except (KeyError, ValueError, RuntimeError) as e:
         said = " ".join(str(e).split())[:_SAID]
         raise ModelError(f"The weights in {folder} do not fit the model ({said}).", _AGAIN) from None
-    if not abs(length - 1) < .01: raise ModelError(f"The weights in {folder} make no vectors.", _AGAIN)
+    if not abs(length - 1) < .01: raise ModelError(f"The weights in {folder} give no valid vectors.", _AGAIN)
     return Tuned(tuned, frozenset(card.fitted_on))
 
 # %% ../../nbs/44_mentions.ipynb #t014t

@@ -131,7 +131,7 @@ def _fields(block: str) -> dict[str, str]:
     "The lines of a block, by the name before the equals sign."
     lines = [line.partition("=")[::2] for line in block.splitlines() if line]
     fields = dict(lines)
-    if len(fields) < len(lines): raise ValueError("a name stands twice")
+    if len(fields) < len(lines): raise ValueError("a name occurs twice")
     return fields
 
 # %% ../../nbs/46_ranker.ipynb #c020d3
@@ -246,7 +246,7 @@ class _Trees:
         self._call("LGBM_BoosterCalcNumPredict", self._handle, ctypes.c_int(rows), ctypes.c_int(0), ctypes.c_int(0),
                    ctypes.c_int(-1), ctypes.byref(numbers))
         if (classes.value, signals.value, numbers.value) != (1, len(NAMES), rows):
-            raise ModelError("LightGBM reads the ranker in another way.", _REFIT)
+            raise ModelError("LightGBM finds other trees or signals in the ranker than citerec.", _REFIT)
 
     def predict(self, values: np.ndarray) -> np.ndarray:
         "Scores of rows of signals, in one thread: further threads take longer to wake than the trees take."

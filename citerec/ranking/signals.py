@@ -124,7 +124,7 @@ YEARS_AFTER = 1  # years by which a candidate may be younger than the text: prep
 
 def year_of_draft(filters: SearchFilter,
                   ) -> int | None:  # None: unknown
-    "The year in which the text was written, as far as the filter tells."
+    "The year in which the text was written, if the filter has it."
     return None if filters.year_max is None else filters.year_max - YEARS_AFTER
 
 # %% ../../nbs/45_signals.ipynb #s011

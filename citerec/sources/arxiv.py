@@ -28,7 +28,7 @@ from .source import Source
 
 # %% ../../nbs/24_arxiv.ipynb #c005
 _ATOM = "{http://www.w3.org/2005/Atom}"
-_NO_DATE = "1000-01-01T00:00:00Z"  # stands for a date that is missing; no paper is that old
+_NO_DATE = "1000-01-01T00:00:00Z"  # replaces a missing date; no paper is that old
 
 def _repair_dates(entry: ElementTree.Element) -> None:
     "Replace the dates of an entry that cannot be read."
@@ -48,7 +48,7 @@ def _readable_feed(body: bytes) -> tuple[bytes, int]:
     entries = root.findall(f"{_ATOM}entry")
     for entry in entries: _repair_dates(entry)
     try: return ElementTree.tostring(root), len(entries)
-    except RecursionError: raise ValueError("not a feed, but elements in elements without end") from None
+    except RecursionError: raise ValueError("not a feed: its elements are nested too deeply") from None
 
 # %% ../../nbs/24_arxiv.ipynb #c005a
 def _to_paper(entry: Any) -> Paper | None:

@@ -201,7 +201,7 @@ def _numbered_records(sources: Sequence[Source]) -> Iterator[tuple[int, Paper]]:
             yield number, paper if paper.source else paper.model_copy(update={"source": source.name})
 
 def _resolved(paper_id: str, aliases: Mapping[str, str]) -> str:
-    "The paper that the id of a record, a DOI or an arXiv id stands for; unchanged where no record has this name."
+    "The paper with this id, DOI or arXiv id; unchanged if no record has it."
     if paper_id in aliases: return aliases[paper_id]
     kind, colon, rest = paper_id.partition(":")
     if not colon or kind.lower() not in ("doi", "arxiv"): return paper_id
@@ -250,7 +250,7 @@ class MergedSource(Source):
     def resolve(self,
                 paper_id: str,  # of a record, or "doi:…" or "arxiv:…"
                 ) -> str:  # of the paper; unchanged where no record has this name
-        "The paper that an id stands for."
+        "The paper with an id."
         return _resolved(paper_id, self._planned.aliases)
 
     def _reroute(self, paper: Paper) -> Paper:

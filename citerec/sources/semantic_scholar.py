@@ -247,7 +247,7 @@ class SemanticScholarSource(Source):
                  progress: bool = False,  # show progress bars
                  ):
         if not 1 <= max_citations <= 9000:
-            raise InputError(f"{max_citations} citations a paper cannot be fetched.", "Ask for 1 to 9000.")
+            raise InputError(f"{max_citations} is not a possible number of citations per paper.", "Ask for 1 to 9000.")
         self._over_source = isinstance(papers, Source)
         self._below: Source = papers if isinstance(papers, Source) else ListSource(papers)
         self.name = f"{self._below.name} + semantic scholar" if self._over_source else "semantic scholar"

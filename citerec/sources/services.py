@@ -178,7 +178,7 @@ def _unpacked(pieces: Iterable[bytes],  # as they arrive
     "A body without its compression. Raises `httpx.DecodingError`."
     encoding = encoding.lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
-        raise httpx.DecodingError("packed in a way that was not asked for")
+        raise httpx.DecodingError("packed in a way that was not requested")
     unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
     body, came = bytearray(), 0
     for piece in pieces:

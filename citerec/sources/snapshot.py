@@ -315,7 +315,7 @@ def _read_merges(files: Any, part: Part, step: Path) -> None:
 _ROUNDS = 10  # each round doubles the number of merges that are followed
 
 class _Moves:
-    "What merged works are called now."
+    "The new ids of merged works."
     def __init__(self, old: np.ndarray, new: np.ndarray):  # in order of time
         order = np.argsort(old, kind="stable")
         old, new = old[order], new[order]
@@ -327,7 +327,7 @@ class _Moves:
             self.new = np.where(moved, self.new[at], self.new)
 
     def _places(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        "Where numbers stand in `old`, and whether they do."
+        "The places of numbers in `old`, and whether they are in it."
         if not len(self.old): return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), bool)
         at = np.minimum(np.searchsorted(self.old, numbers), len(self.old) - 1)
         return at, self.old[at] == numbers

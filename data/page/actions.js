@@ -31,7 +31,7 @@ async function clicked(event, root, model) {
   if (place?.innerHTML) { place.innerHTML = ""; return; }
   if (node.hasAttribute("aria-pressed")) {
     told.pressed = node.getAttribute("aria-pressed") !== "true";
-    const others = (card ?? root).querySelectorAll(`[data-group="${told.group}"]`);
+    const others = root.querySelectorAll(`[data-act="${told.act}"]`);  // only one stays pressed
     for (const other of others) other.setAttribute("aria-pressed", "false");
     node.setAttribute("aria-pressed", String(told.pressed));
   }
