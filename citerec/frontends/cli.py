@@ -711,7 +711,7 @@ def _hushed(verbose: bool = False) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            warnings.filterwarnings("always", module=r"citerec\.ground\.settings$")  # notes on a .env are shown
+            warnings.filterwarnings("always", module=r"citerec\.ground\.settings$")  # of a file .env
             warnings.showwarning = lambda message, *_: print_remark(str(message))
             yield
     finally:
