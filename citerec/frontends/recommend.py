@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['NEXT', 'RESULTS', 'progress_html', 'tree_html', 'details_html', 'Fields', 'Options', 'limits_of_fields', 'opened',
            'cited_ids', 'titles_in', 'said_of', 'TextHistory', 'download', 'Shelf', 'Export', 'acts_of',
-           'sentences_html', 'Answered', 'RunInView', 'App', 'recommend_app']
+           'sentences_html', 'Answered', 'RunInView', 'App']
 
 # %% ../../nbs/92_recommend.ipynb #c003
 import threading
@@ -630,10 +630,3 @@ class App(AppView):
         try: found = opened(self.options.fields).similar(paper, _SIMILAR)._repr_html_()
         except CiterecError as e: found = error_html(str(e))
         self.actions.fill(f"similar-{paper}", found)
-
-# %% ../../nbs/92_recommend.ipynb #e11
-def recommend_app(corpus: str | Path | None = None,  # folder of a corpus; None: as in the settings, else the sample
-                  home: str | Path | None = None,  # folder of recent texts; None: as the system has it
-                  ) -> App:
-    "Show the interactive recommender."
-    return App(corpus, home)

@@ -6,7 +6,7 @@
 __all__ = ['PathText', 'Seconds', 'Share', 'Dollars', 'Number', 'LLMService', 'LLMForm', 'HARMLESS', 'DOT_ENV', 'MOST',
            'CROSS_ENCODER', 'OPENAI_URL', 'LOCAL_LLM_TIMEOUT', 'LLMS', 'PRESETS', 'host_of', 'is_local',
            'dot_env_lines', 'dot_env_note', 'Settings', 'llm_key', 'check_current_folder', 'load_settings',
-           'comments_beside', 'is_key', 'env_example']
+           'comments_beside', 'is_key']
 
 # %% ../../nbs/03_settings.ipynb #c003
 import ast
@@ -367,37 +367,8 @@ def comments_beside(named: Any,  # a class with annotated fields, or a function
     return {name: comments.get(line or 0, "") for name, line in _lines_named(ast.parse(source).body[0]).items()}
 
 # %% ../../nbs/03_settings.ipynb #c031
-_FIRST = tuple("""corpus k min_confidence device embedding_model reranker llm llm_model llm_base_url llm_budget library
-openai_api_key llm_api_key openalex_api_key semantic_scholar_api_key""".split())
-_HEAD = """\
-# Settings of citerec: name, default, meaning. Copy what you change into a file named .env in the folder where you work,
-# without the first #. An argument is nearer than an environment variable, and that is nearer than a line of .env.
-# Lines marked * are obeyed after `citerec trust`, which you type once in that folder, and again after a change.
-"""
-
 def is_key(name: str,  # of a setting
            ) -> bool:  # or a token
     "Whether the value of a setting is a secret."
     annotation = Settings.model_fields[name].annotation
     return SecretStr in (annotation, *get_args(annotation))
-
-def _variable(name: str) -> str:
-    "The environment variable of a field: the name that others use for a key, else ours."
-    alias = Settings.model_fields[name].validation_alias
-    return str(alias.choices[2]) if isinstance(alias, AliasChoices) else f"CITEREC_{name.upper()}"
-
-def _shown(default: Any) -> str:
-    "A default as a line of .env writes it."
-    return "" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
-
-def env_example() -> str:  # the file .env.example
-    "List every setting with its default and its meaning, each line as a comment: first what people change first."
-    def line(name: str) -> str:
-        mark, meaning = "" if name in HARMLESS else "* ", meanings[name].replace("None:", "unset:")
-        return f"# {mark}{meaning}\n#{_variable(name)}={_shown(Settings.model_fields[name].default)}\n"
-    meanings, (_, *groups) = comments_beside(Settings), inspect.getsource(Settings).split("# ---- ")
-    text = _HEAD + "\n# ---- What people change first\n" + "".join(map(line, _FIRST))
-    for group in groups:
-        own = [name for name in meanings if f"\n    {name}:" in group and name not in _FIRST]
-        text += f"\n# ---- {group.splitlines()[0]}\n" + "".join(map(line, own))
-    return text

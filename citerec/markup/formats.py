@@ -685,7 +685,6 @@ def _csl_entry(name: str, line: int, record: Mapping[str, Any]) -> Entry:
 
 # %% ../../nbs/10_formats.ipynb #e025
 _BETWEEN = re.compile(r"[\s,]*")
-_START = re.compile(r'\{\s*"')
 
 def json_objects(text: str, at: int) -> Iterator[tuple[int, Any]]:
     "Where each object of a list begins, and the object; None where it cannot be read."
