@@ -20,7 +20,7 @@ from unicodedata import normalize
 import numpy as np
 
 from ..agents.client import LLM, Completion, Prompt
-from citerec.agents.grounding import (
+from citerec.agents.quotation import (
     LINK, NUMERAL, ORDINARY, REASON_STEMS, TERM, AbstractSentence, Idf, accusing_words, coverage, evenly, is_akin,
     own_statement, quotable_sentences, words_and_stems,
 )

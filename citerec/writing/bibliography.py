@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..agents.grounding import snippets
+from ..agents.quotation import snippets
 from ..answering.cards import table_html, table_text
 from ..ranking.corpus import Corpus
 from ..indexes.embedding import Embedder
