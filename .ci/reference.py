@@ -42,7 +42,8 @@ PAGES = {
         "them at work.",
         (
             "answering.recommender:load",
-            "answering.recommender:Recommender * but search asearch similar ask aask stream_ask astream_ask parse",
+            "answering.recommender:Recommender * but search asearch similar ask aask stream_ask astream_ask "
+            "astream_from parse",
             "answering.recommender:Recommendations *",
             "ground.schema:Recommendation",
             "answering.pipeline:AgentEvent",
@@ -54,7 +55,7 @@ PAGES = {
         "`rec.search` finds papers by a description, `rec.ask` answers a question from papers. The guide "
         "[Search and ask](guide_ask.ipynb) shows both.",
         (
-            "answering.recommender:Recommender search asearch similar ask aask stream_ask astream_ask parse",
+            "answering.recommender:Recommender search asearch similar ask aask stream_ask astream_ask astream_from parse",
             "answering.filters:parse_query",
             "answering.search:SearchResults *",
             "answering.search:SearchResult",
@@ -67,7 +68,7 @@ PAGES = {
         "Drafts and bibliographies",
         "Find what a draft lacks, cite in it, check its bibliography",
         "`Draft` reads LaTeX, Markdown or text with its bibliography. `Bibliography` reads .bib, .ris and CSL-JSON. "
-        "The guides [In your draft](guide_draft.ipynb) and [Zotero and .bib files](guide_zotero.ipynb) show them.",
+        "The guides [Your LaTeX or Markdown draft](guide_draft.ipynb) and [Zotero and BibTeX](guide_zotero.ipynb) show them.",
         (
             "writing.draft:Draft *",
             "writing.draft:Filled",
@@ -120,7 +121,11 @@ PAGES = {
 def cell(text: Any) -> str:
     """Give a text as it may stand in a cell of a table; links stay links."""
     plain = re.sub(r"\s+", " ", str(text)).strip()
-    plain = re.sub(r"([|<>*_$\[\]#~^@\\])", r"\\\1", plain).replace("...", "…").replace("--", "\\-\\-")
+    if "`" not in plain: plain = re.sub(r"(?<![\w-])--[a-z][a-z-]*", r"`\g<0>`", plain)  # an option is code
+    words = re.split(r"(`[^`]*`)", plain)  # every second piece is code, which only a table's bar would end
+    words[::2] = [re.sub(r"([|<>*_$\[\]#~^@\\])", r"\\\1", w).replace("...", "…").replace("--", "\\-\\-")
+                  for w in words[::2]]
+    plain = "".join(w.replace("|", "\\|") if n % 2 else w for n, w in enumerate(words))
     link = re.compile(r"\\\[(.+?)\\\]\((https://[^)\s]+)\)")
     return link.sub(lambda match: f"[{match[1]}]({match[2].replace(chr(92), '')})", plain)
 
