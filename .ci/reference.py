@@ -55,7 +55,8 @@ PAGES = {
         "`rec.search` finds papers by a description, `rec.ask` answers a question from papers. The guide "
         "[Search and ask](guide_ask.ipynb) shows both.",
         (
-            "answering.recommender:Recommender search asearch similar ask aask stream_ask astream_ask astream_from parse",
+            "answering.recommender:Recommender search asearch similar ask aask stream_ask astream_ask "
+            "astream_from parse",
             "answering.filters:parse_query",
             "answering.search:SearchResults *",
             "answering.search:SearchResult",
@@ -68,7 +69,8 @@ PAGES = {
         "Drafts and bibliographies",
         "Find what a draft lacks, cite in it, check its bibliography",
         "`Draft` reads LaTeX, Markdown or text with its bibliography. `Bibliography` reads .bib, .ris and CSL-JSON. "
-        "The guides [Your LaTeX or Markdown draft](guide_draft.ipynb) and [Zotero and BibTeX](guide_zotero.ipynb) show them.",
+        "The guides [Your LaTeX or Markdown draft](guide_draft.ipynb) and [Zotero and BibTeX](guide_zotero.ipynb) show "
+        "them.",
         (
             "writing.draft:Draft *",
             "writing.draft:Filled",
