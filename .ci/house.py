@@ -33,7 +33,7 @@ GATES = {
     "constants used before they are defined": (0, 0),
     "word lists of more than three lines": (0, 0),
     "letters in numbers": (0, 0),
-    "exported lines": (36_523, 33_000),
+    "exported lines": (36_508, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

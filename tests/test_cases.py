@@ -411,6 +411,22 @@ CASES = [
         ["1 error", "{doe2020????}"],
         ["ex.org"],
     ),
+    (
+        "list of CSL-JSON cut off",
+        {"library.json": '[{"id": "a", "type": "book", "title": "A"},'},
+        ["audit", "library.json"],
+        1,
+        ["no JSON from here on"],
+        ["nothing found"],
+    ),
+    (
+        "two lists of CSL-JSON",
+        {"library.json": '[{"id": "a", "type": "book", "title": "A"}]\n[{"id": "b", "type": "book", "title": "B"}]'},
+        ["audit", "library.json"],
+        1,
+        ["library.json:2:", "no JSON from here on"],
+        ["nothing found"],
+    ),
 ]
 
 

@@ -26,10 +26,9 @@ from ..indexes.store import LARGE
 from ..ground.errors import InputError
 from ..ground.files import made_once, shipped_words
 from ..ground.identity import normal_arxiv_id, normal_doi
-from .client import LLM, llm_report
+from .client import LLM, Prompt, llm_report
 from .prompts import PROMPTS, instructions_for
 from ..ground.quoting import one_line, quoted
-from .client import Prompt
 from ..ground.schema import AgentFailure, CitationIntent, MarkedText, Paper, PipelineState, QueryAnalysis
 from ..ground.text import FUNCTION_WORDS, LANGUAGES, clean, language_of, sentences
 from ..markup.pasted import prepare

@@ -14,14 +14,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from citerec.answering.labels import (
-    HIGHLY_CITED, LANGUAGE_CODES, spaced_years, take_awards, take_best, take_citations, take_keys, take_language,
-    take_venues,
+    HIGHLY_CITED, LANGUAGE_CODES, full_years, keep_topic_years, spaced_years, take_awards, take_best, take_citations,
+    take_keys, take_language, take_venues, take_years,
 )
-from ..markup.names import venue_name
-from .wording import WORKS, has_capitals, take_authors
-from ..markup.names import name_words
-from .wording import GAP, Wording, said, why_not
-from .labels import full_years, keep_topic_years, take_years
+from ..markup.names import name_words, venue_name
+from .wording import GAP, WORKS, Wording, has_capitals, said, take_authors, why_not
 from ..agents.client import LLM, Prompt
 from ..agents.query import echoes
 from ..indexes.lexical import stems

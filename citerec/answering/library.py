@@ -37,7 +37,7 @@ from ..indexes.passages import cut_passages
 from ..indexes.store import top_k
 from ..indexes.vectors import cosines
 from ..ground.errors import CiterecError, InputError
-from ..ground.files import made_once, sha256_of
+from ..ground.files import made_once, sha256_of, user_folder
 from citerec.ground.identity import (
     akin, facts_of, identifiers, normal_arxiv_id, normal_doi, one_paper, same_paper, unaccented,
 )
@@ -47,9 +47,7 @@ from ..ranking.cross_encoder import PACKAGED, CrossEncoder, load_cross_encoder, 
 from ..ground.running import each_of
 from ..ground.schema import Paper, Passage
 from ..ground.settings import Settings, load_settings
-from ..markup.sections import PdfReader, check_file
-from ..markup.sections import PdfPaper, PdfSection
-from ..ground.files import user_folder
+from ..markup.sections import PdfPaper, PdfReader, PdfSection, check_file
 
 # %% ../../nbs/68_library.ipynb #c005
 _ABSTRACT_START = 80  # first characters of an abstract, to see whether a section already has it

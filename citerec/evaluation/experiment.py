@@ -27,14 +27,13 @@ from tqdm.auto import tqdm
 from .. import __version__
 from ..ground.errors import InputError
 from .benchmark import filter_of
-from ..ground.schema import System
+from ..ground.schema import EvalSample, System
 from citerec.evaluation.metrics import (
     METRICS, Judgements, Run, bootstrap_interval, holm, permutation_test, recall_ceiling, score_run,
 )
 from .systems import DEPTH, PRINTS
 from ..ground.files import write_atomically
 from ..ground.identity import document_print
-from ..ground.schema import EvalSample
 
 if TYPE_CHECKING: import pandas
 

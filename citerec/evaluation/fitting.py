@@ -41,9 +41,8 @@ from ..ranking.signals import NAMES, Queries, features, without_families, year_o
 from ..ground.schema import EvalSample, Evidence, SearchFilter
 from ..ground.text import clean
 from ..writing.claims import MARKER, OTHER, marked_at
-from ..writing.manuscript import title_of
+from ..writing.manuscript import Manuscript, read_manuscript, title_of
 from ..writing.bibliography import Bibliography, papers_of_keys
-from ..writing.manuscript import Manuscript, read_manuscript
 
 # %% ../../nbs/84_fitting.ipynb #c005
 FOLDS = 5

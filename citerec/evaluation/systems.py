@@ -16,21 +16,19 @@ from typing import Any
 import numpy as np
 
 from ..agents.expansion import ExpansionAgent
-from ..agents.retrieval import FanOut, retrievers_of
+from ..agents.retrieval import FanOut, RetrievalAgent, queries_in, retrievers_of
 from ..agents.query import QueryAgent
 from ..agents.reranking import READ, fused_scores, read_by
-from ..agents.retrieval import RetrievalAgent, queries_in
 from ..ranking.corpus import Corpus
 from ..ranking.sample import FurtherEmbedding, embeddings_of, find_embedding
 from ..ground.errors import InputError
-from ..ground.schema import System
+from ..ground.schema import PipelineState, SearchFilter, System
 from ..agents.prompts import instructions_for
 from ..answering.pipeline import Pipeline
 from ..ranking.choosing import shipped_chooser
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.ranker import load_ranker
 from ..ranking.signals import features, fuse, tuned_encoder, without_families, year_of_draft
-from ..ground.schema import PipelineState, SearchFilter
 from ..ground.settings import CROSS_ENCODER, PRESETS, Settings, load_settings
 
 # %% ../../nbs/82_systems.ipynb #c008

@@ -29,13 +29,12 @@ from ..indexes.vectors import cosines
 from ..ground.errors import InputError
 from .benchmark import filter_of
 from .fitting import JUDGED, MIN_QUERIES, FitReport, draft_queries, fold_of, sentence_queries
-from ..ground.files import write_atomically
+from ..ground.files import is_trusted, write_atomically
 from ..ground.identity import document_print
 from ..ranking.signals import tuned_encoder
 from ..ranking.mentions import CARD, MOST_WORDS, masked_for_encoder, own_tuned, save_tuned
 from ..ground.schema import EvalSample
 from ..ground.text import clean
-from ..ground.files import is_trusted
 
 # %% ../../nbs/85_tuning.ipynb #u005
 _FIX = "Add papers with citing sentences, or keep the encoder that ships."

@@ -23,9 +23,9 @@ from ..answering.search import LIMIT_WORDS, award_words
 from ..ground.quoting import counted, one_line
 from ..ground.running import background_loop
 from ..ground.schema import ParsedQuery, SearchFilter
-from .parts import COPY_BUTTONS, Actions
 from citerec.frontends.parts import (
-    STOPPED, STOPPING, AppView, button_of, draw, folder_of, on_enter, recommender_of, words_html,
+    COPY_BUTTONS, STOPPED, STOPPING, Actions, AppView, button_of, draw, folder_of, on_enter, recommender_of,
+    words_html,
 )
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from ..answering.library import Library
 from ..ground.errors import explain
 from ..ground.quoting import visible
 from ..answering.recommender import Recommender
-from .service import fault
-from .service import facts, found_facts, look_up
+from .service import facts, fault, found_facts, look_up
 from ..ground.settings import comments_beside
 from ..markup.references import bibtex_entry
 

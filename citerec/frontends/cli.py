@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from .. import __version__
-from .commands import ASKING_COMMANDS, EMBEDDING_COMMANDS, OPTIMISING_COMMANDS, SERVING_COMMANDS
-from ..ranking.catalogue import CHOICES, SOURCES
 from citerec.frontends.commands import (
-    Parser, Run, add_commands, check_form, check_installed, cost_words, is_watched, limits_typed, loaded, model_chosen,
-    print_found, print_json, print_remark, show_progress, typed_text,
+    ASKING_COMMANDS, EMBEDDING_COMMANDS, OPTIMISING_COMMANDS, SERVING_COMMANDS, Parser, Run, add_commands, check_form,
+    check_installed, cost_words, is_watched, limits_typed, loaded, model_chosen, print_found, print_json, print_remark,
+    show_progress, typed_text,
 )
+from ..ranking.catalogue import CHOICES, SOURCES
 
 if TYPE_CHECKING:
     from citerec.ranking.corpus import Corpus

@@ -12,16 +12,13 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..ranking.catalogue import CHOICES, SOURCES, corpora_at_hand
-from ..ranking.catalogue import Job, build_job, update_job
+from ..ranking.catalogue import CHOICES, SOURCES, Job, build_job, corpora_at_hand, update_job
 from ..ground.errors import InputError
 from ..ground.quoting import one_line
-from .parts import Actions
 from citerec.frontends.parts import (
-    AppView, button_of, draw, error_html, folder_of, line_html, on_enter, recommender_of, reopen, sentence_of,
-    words_html,
+    Actions, AppView, TopicFinder, button_of, draw, error_html, folder_of, line_html, on_enter, openalex_topics,
+    recommender_of, reopen, sentence_of, words_html,
 )
-from .parts import TopicFinder, openalex_topics
 
 # %% ../../nbs/94_corpora.ipynb #k005
 FOLDER = "folder"  # the source for a file or folder of records

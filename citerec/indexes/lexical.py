@@ -21,9 +21,8 @@ from scipy import sparse
 from tqdm.auto import tqdm
 
 from citerec.indexes.store import (
-    LARGE, checked_array, checked_starts, map_array, map_arrays, matrix_arrays, matrix_in, write_arrays,
+    LARGE, checked_array, checked_starts, map_array, map_arrays, matrix_arrays, matrix_in, top_k, write_arrays,
 )
-from .store import top_k
 from ..ground.errors import CorpusError
 from ..ground.files import MOST_JSON, REPAIR, read_json, reading, shipped_words, whole_folder, write_atomically
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ground.errors import InputError, ModelError
-from ..ground.files import sha256_of
-from ..ground.files import is_trusted, trust
+from ..ground.files import is_trusted, sha256_of, trust
 
 # %% ../../nbs/31_models.ipynb #c005
 @dataclass(frozen=True)

@@ -31,21 +31,11 @@ from ..evaluation.systems import Gathering
 from ..ground.files import write_atomically
 from ..ground.identity import document_prints
 from citerec.ranking.choosing import (
-    ABOUT,
-    CHOOSER,
-    SIGNALS,
-    TREES,
-    ChooserFile,
-    columns_of,
-    confidence_inputs,
-    score_shares,
-    signals_in,
-    standardised,
+    ABOUT, CHOOSER, SIGNALS, TREES, ChooserFile, columns_of, confidence_inputs, score_shares, signals_in, standardised,
     text_parts,
 )
-from ..ranking.ranker import load_ranker
+from ..ranking.ranker import Trees, load_ranker
 from ..ranking.signals import features, year_of_draft
-from ..ranking.ranker import Trees
 from ..ground.schema import EvalSample
 from ..ground.text import clean
 from ..markup.pasted import marked_prose

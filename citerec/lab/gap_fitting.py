@@ -33,22 +33,9 @@ from .gap_reading import train_reader
 from ..ground.files import write_atomically
 from ..ranking.ranker import Trees
 from citerec.writing.gaps import (
-    GAPS,
-    NUMBERS,
-    REASONS,
-    GapFile,
-    GapModel,
-    Signs,
-    gram_table,
-    grams,
-    line_columns,
-    new_names,
-    reasons_of,
-    signs_of,
-    tree_columns,
-    weighed,
+    GAPS, NUMBERS, READER, REASONS, GapFile, GapModel, Place, SentenceReader, Signs, gram_table, grams, line_columns,
+    new_names, places, reader_of, reasons_of, signs_of, tree_columns, weighed,
 )
-from ..writing.gaps import READER, Place, SentenceReader, places, reader_of
 
 if TYPE_CHECKING:
     import pandas as pd

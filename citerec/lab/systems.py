@@ -15,12 +15,11 @@ from ..ranking.corpus import Corpus
 from ..indexes.graph import push
 from ..indexes.lexical import K1, B, stems
 from ..indexes.store import top_k
-from ..ground.schema import System
+from ..ground.schema import SearchFilter, System
 from ..evaluation.systems import DEPTH, FanOutSystem, PipelineSystem, make_system
 from .profiles import Profiles
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.signals import fuse
-from ..ground.schema import SearchFilter
 from ..ground.settings import CROSS_ENCODER, Settings, load_settings
 from ..ground.text import clean, title_and_abstract
 

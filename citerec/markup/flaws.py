@@ -6,6 +6,7 @@
 __all__ = ['Flaw', 'bib_strings', 'bib_flaws', 'ris_flaws', 'csl_flaws', 'flaws']
 
 # %% ../../nbs/11_flaws.ipynb #f003
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
@@ -329,8 +330,14 @@ def csl_flaws(text: str,  # of a CSL-JSON file
               ) -> list[Flaw]:
     "What a program that reads CSL-JSON would not understand in a file."
     text = text.removeprefix("\ufeff")
-    return [flaw for at, record in json_objects(text, csl_list(text)) if isinstance(record, dict)
-            for flaw in _of_record(text.count("\n", 0, at) + 1, record)]
+    records = [(text.count("\n", 0, at) + 1, record) for at, record in json_objects(text, csl_list(text))]
+    found = [flaw for line, record in records if isinstance(record, dict) for flaw in _of_record(line, record)]
+    if not all(isinstance(record, dict) for _, record in records): return found  # which is told entry by entry
+    try: json.loads(text)
+    except (ValueError, RecursionError) as e:
+        found.append(Flaw(getattr(e, "lineno", 1), "This is no JSON from here on, and the rest is not read.",
+                          "Write one list, and close it with ]."))
+    return found
 
 def flaws(path: str | Path,  # of a bibliography
           text: str,  # its content

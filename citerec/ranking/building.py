@@ -26,25 +26,23 @@ import numpy as np
 from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
-from ..indexes.contexts import ContextIndex
+from ..indexes.contexts import ContextIndex, GivenNames
 from ..indexes.embedding import Embedder, ready_vectors
-from ..indexes.vectors import PART, read_vectors, write_vectors
-from ..indexes.contexts import GivenNames
+from ..indexes.vectors import PART, PaperColumns, read_vectors, write_vectors
 from ..indexes.graph import Graph
 from ..indexes.lexical import LexicalIndex, TitleIndex
 from ..indexes.models import made_here
 from ..indexes.passages import ChunkIndex, cut_all
 from ..indexes.qdrant import EmbeddedIndex
 from ..indexes.store import SCHEMA_VERSION, Store, is_database, is_sound
-from ..indexes.vectors import PaperColumns
 from ..ground.errors import CorpusError, InputError
 from citerec.ground.files import (
-    Checksums, altered, checksums, clear_parts, read_json, reading, remove, strange_entries, write_atomically,
+    Checksums, altered, checksums, clear_parts, is_trusted, read_json, reading, remove, strange_entries,
+    write_atomically,
 )
 from ..ground.schema import CitationEdge
 from ..ground.identity import of_kind
 from ..sources.source import Source
-from ..ground.files import is_trusted
 from ..ground.running import are_here, each_part
 
 # %% ../../nbs/40_building.ipynb #c005

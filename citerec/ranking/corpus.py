@@ -30,31 +30,26 @@ from citerec.ranking.building import (
     unit_of, updates_told, working_in, write_manifest,
 )
 from ..ground.drawing import bars_html, columns_html, doubling
-from ..indexes.contexts import ContextIndex, without_markers
-from ..indexes.embedding import embedding_on
-from ..indexes.embedding import Embedder, RememberingEmbedder, ready_vectors
-from ..indexes.vectors import ByteVectors, read_vectors
-from ..indexes.contexts import GivenNames, name_beside
+from ..indexes.contexts import ContextIndex, GivenNames, name_beside, without_markers
+from ..indexes.embedding import Embedder, RememberingEmbedder, embedding_on, ready_vectors
+from citerec.indexes.vectors import (
+    ByteVectors, ExactIndex, LabelColumns, PaperColumns, VectorIndex, cosines, read_vectors,
+)
 from ..indexes.graph import Graph
 from ..indexes.lexical import LexicalIndex, TitleIndex
-from ..indexes.store import LARGE, pool_free_memory
+from ..indexes.store import LARGE, REBUILD, Brief, RowsById, Store, changed_papers, pool_free_memory, top_k
 from ..indexes.passages import ChunkIndex
-from ..indexes.qdrant import EmbeddedIndex, IndexHeld
-from ..indexes.qdrant import Layout, ServerIndex
-from ..indexes.store import REBUILD, Brief, RowsById, Store, changed_papers
-from ..indexes.store import top_k
-from ..indexes.vectors import ExactIndex, LabelColumns, PaperColumns, VectorIndex, cosines
+from ..indexes.qdrant import EmbeddedIndex, IndexHeld, Layout, ServerIndex
 from ..ground.errors import CiterecError, CorpusError
 from citerec.ground.files import (
-    REPAIR, Checksums, altered, checksums, made_once, read_json, reading, remove, sha256_of, strange_entries,
+    REPAIR, Checksums, altered, checksums, is_trusted, made_once, read_json, reading, remove, sha256_of,
+    strange_entries,
 )
-from ..ground.identity import title_key
+from ..ground.identity import clean_paper, title_key
 from ..ground.schema import CitationContext, Paper, SearchFilter
 from ..ground.settings import Settings, load_settings
 from ..sources.merging import MergedSource
-from ..ground.identity import clean_paper
 from ..sources.source import Source
-from ..ground.files import is_trusted
 
 # %% ../../nbs/41_corpus.ipynb #c008a
 _COMPARED = 256 << 20  # bytes of a part up to which its checksums are compared when it is loaded; else the sizes are

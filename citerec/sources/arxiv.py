@@ -19,10 +19,9 @@ from xml.etree import ElementTree
 from tqdm.auto import tqdm
 
 from ..ground.errors import InputError, ServiceError
-from ..ground.identity import normal_arxiv_id
+from ..ground.identity import find_arxiv_id, find_doi, make_paper, normal_arxiv_id, plain_text
 from ..ground.schema import Paper
 from ..ground.settings import Settings, load_settings
-from ..ground.identity import find_arxiv_id, find_doi, make_paper, plain_text
 from .services import Incomplete, Service, Tally
 from .source import Source
 

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from ..ground.errors import InputError
-from ..ground.identity import normal_arxiv_id, same_paper, title_key
+from citerec.ground.identity import (
+    best_text, clean_year, find_arxiv_id, find_doi, normal_arxiv_id, plain_text, same_paper, title_key,
+)
 from ..ground.schema import Paper
 from ..markup.formats import OTHERS, Entry, bib_entries, csl_entries, inherited, ris_entries, yaml_entries
-from ..ground.identity import best_text, clean_year, find_arxiv_id, find_doi, plain_text
 from ..markup.references import bibtex_of
 from .source import Source
 from ..ground.drawing import rows_html
@@ -164,7 +165,8 @@ def _text(path: Path) -> tuple[str, str]:
         written = path.read_bytes()
     except OSError as e:
         raise InputError(f"{path} cannot be read ({e.strerror}).", "Check the path and its permissions.") from None
-    if wide := utf_16_of(written): return written.decode(wide, "replace").removeprefix("\ufeff"), ""
+    if wide := utf_16_of(written):
+        return written.decode(wide, "replace").removeprefix("\ufeff"), "the file is not UTF-8; read as UTF-16"
     try: return written.decode("utf-8-sig"), ""
     except UnicodeDecodeError: return written.decode("cp1252", "replace"), "the file is not UTF-8; read as Windows-1252"
 

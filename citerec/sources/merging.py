@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from citerec.ground.identity import (
-    Facts, facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, tells,
+    Facts, best_text, facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, of_kind, one_paper, tells,
 )
 from ..ground.schema import CitationContext, CitationEdge, Paper
-from ..ground.identity import best_text, of_kind
 from .source import Source
 
 # %% ../../nbs/29_merging.ipynb #c005

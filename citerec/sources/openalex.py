@@ -24,11 +24,11 @@ from tqdm.auto import tqdm
 
 from ..ground.errors import InputError, ServiceError
 from citerec.ground.identity import (
-    facts_of, identifiers, is_preprint, normal_arxiv_id, normal_doi, one_paper, title_key,
+    clean_year, dig, dig_list, facts_of, identifiers, is_preprint, make_paper, normal_arxiv_id, normal_doi, one_paper,
+    plain_text, title_key, whole_number,
 )
 from ..ground.schema import Paper
 from ..ground.settings import Settings
-from ..ground.identity import clean_year, dig, dig_list, make_paper, plain_text, whole_number
 from .services import Incomplete, Page, Service, Tally, duration
 from .source import Source
 

@@ -22,10 +22,9 @@ from tqdm.auto import tqdm
 
 from ..ground.errors import InputError
 from ..ground.files import sha256_of
-from ..ground.identity import normal_arxiv_id, tells, title_key
+from ..ground.identity import make_paper, normal_arxiv_id, plain_text, tells, title_key
 from ..ground.schema import CitationContext, CitationEdge, EvalSample, Paper
 from ..markup.formats import OTHERS, from_latex, split_names
-from ..ground.identity import make_paper, plain_text
 from .source import Source
 from ..ground.text import MARKER, sentences
 

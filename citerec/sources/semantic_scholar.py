@@ -19,10 +19,12 @@ import httpx
 from tqdm.auto import tqdm
 
 from ..ground.errors import InputError
-from ..ground.identity import is_preprint, normal_arxiv_id, normal_doi, same_paper, surname
+from citerec.ground.identity import (
+    best_text, clean_year, dig, dig_list, is_preprint, make_paper, normal_arxiv_id, normal_doi, of_kind, plain_text,
+    same_paper, surname, whole_number,
+)
 from ..ground.schema import CitationContext, CitationEdge, Paper
 from ..ground.settings import Settings, load_settings
-from ..ground.identity import best_text, clean_year, dig, dig_list, make_paper, of_kind, plain_text, whole_number
 from .services import Incomplete, Service
 from .source import ListSource, Source
 

@@ -10,7 +10,7 @@ __all__ = ['Range', 'LookUp', 'KNOWN_SHARE', 'LEAST_FIT', 'CHECKS', 'Case', 'mis
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
@@ -20,13 +20,14 @@ from ..ranking.corpus import Corpus
 from ..indexes.lexical import stems
 from ..ground.errors import ServiceError
 from ..ground.files import made_once
-from ..ground.identity import akin, facts_of, identifiers, is_preprint, one_paper, tells, title_key
+from citerec.ground.identity import (
+    akin, clean_year, facts_of, find_doi, identifiers, is_preprint, one_paper, tells, title_key,
+)
 from ..ground.quoting import counted, one_line
 from ..ranking.signals import remembered
 from ..ground.schema import Paper
 from ..markup.flaws import Flaw, bib_flaws, bib_strings, flaws
 from ..markup.formats import OTHERS
-from ..ground.identity import clean_year, find_doi
 from citerec.writing.comparing import (
     PREPRINTS, added_first, changed_words, contradict, exchanged, few_names, is_slip, left_out, nearly_equal,
     one_person, one_version, published_at, record_differences,
@@ -151,6 +152,8 @@ def missing_keys(draft: Manuscript,
             fix = f"Write “{shown}”, or add the entry." if near else \
                 f"Did you mean “{like[0]}”? Else add the entry." if like else "Add the entry, or cite another key."
             message = f"No entry has the key “{key}”."
+            if is_markdown and near and draft.files[span.file].text.startswith(near, span.start):
+                key, span = near, replace(span, end=span.start + len(near))  # signs at its end are a part of it
             yield Remark(*draft.place(span), "missing", severity, one_line(message), one_line(fix),
                          (key, shown) if near and shown else None)
 

@@ -25,14 +25,13 @@ from ..indexes.embedding import Embedder
 from ..indexes.store import top_k
 from ..ground.errors import InputError
 from ..ground.files import made_once, sha256_of
-from ..ground.identity import akin, facts_of, identifiers, one_paper, surnames, title_key
+from ..ground.identity import akin, facts_of, identifiers, one_paper, plain_text, surnames, title_key
 from ..ground.quoting import one_line
 from ..ranking.choosing import SIGNALS, PaperList, list_signals, score_shares, shipped_chooser, text_parts
 from ..ranking.signals import remembered
 from ..ground.schema import Paper
 from ..sources.bibliographies import check_bibliography, no_paper, paper_of_entry, read_bibliography
 from ..markup.formats import Entry, bib_entries, inherited, yaml_entries
-from ..ground.identity import plain_text
 from ..ground.text import clean
 from .manuscript import Manuscript
 from ..markup.pasted import marked_prose

@@ -27,9 +27,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ..ground.errors import InputError
-from ..ground.files import whole_folder, write_atomically
+from ..ground.files import OWNER_ONLY, own_folder, user_folder, whole_folder, write_atomically
 from ..ground.quoting import one_line, visible
-from ..ground.files import OWNER_ONLY, own_folder, user_folder
 
 # %% ../../nbs/77_changes.ipynb #c005
 @dataclass(frozen=True)

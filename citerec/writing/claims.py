@@ -12,14 +12,14 @@ import numpy as np
 
 from ..ranking.corpus import Corpus
 from ..ground.files import made_once
-from ..ranking.choosing import SIGNALS as OF_A_LIST
-from ..ranking.choosing import Chooser, score_shares, shipped_chooser, signals_in, text_parts
+from citerec.ranking.choosing import (
+    SIGNALS as OF_A_LIST, Chooser, score_shares, shipped_chooser, signals_in, text_parts,
+)
 from ..ground.text import MARKER as _MARKERS
-from .gaps import not_english
+from .gaps import not_english, places
 from .bibliography import Bibliography
 from .manuscript import Citation, Manuscript
 from ..markup.pasted import marked_prose
-from .gaps import places
 
 # %% ../../nbs/75_claims.ipynb #k011
 MARKER, OTHER = "[CITATION]", "[OTHERCIT]"
