@@ -261,12 +261,6 @@ def _reordered(scores: np.ndarray, claims: Sequence[int | None], pool: np.ndarra
     stands[changed], place[changed] = leading, place[leading]
     return np.lexsort((place, -scores[stands])), stands
 
-def _chosen(corpus: Corpus, state: PipelineState, rows: np.ndarray, scores: np.ndarray,
-            ) -> tuple[np.ndarray, np.ndarray] | None:  # None: there is no list, or the trees cannot judge it
-    "Scores and choices of candidates, where the filter names the only papers that may be recommended."
-    if not state.filters.within_ids: return None
-    return choose(corpus, state.user_text, rows, scores, state.filters.exclude_ids)
-
 # %% ../../nbs/55_reranking.ipynb #c029mr
 def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
                read: Reader) -> tuple[list[RankedPaper], str]:
@@ -276,7 +270,9 @@ def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: E
     order, stands = _reordered(scores, claims, evidence.pool)
     sure = None if confidence is None else confidence[stands]
     listed = view(corpus, state.filters).allowed[evidence.rows]
-    if chosen := _chosen(corpus, state, evidence.rows[listed], scores[listed]):
+    chosen = choose(corpus, state.user_text, evidence.rows[listed], scores[listed], state.filters.exclude_ids) \
+        if state.filters.within_ids else None
+    if chosen:
         order, choice = np.flatnonzero(listed)[np.argsort(-chosen[0], kind="stable")], np.zeros(len(scores))
         scores[listed], choice[listed] = chosen
     else: order, scores = order[listed[order]], scores[stands]

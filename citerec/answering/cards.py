@@ -102,7 +102,7 @@ def remarks(state: PipelineState,  # of the run that made the answer
 
 # %% ../../nbs/63_cards.ipynb #e04
 MEANING = "The percentage is the probability that a text like this cites the paper."
-OF_THESE = "The order follows the second percentage: how probable it is, if those named are the references."
+OF_THESE = "The order follows the percentage among these: how probable each is if they are the references."
 
 def below(recommendations: Sequence[Recommendation],
           state: PipelineState,  # of the run that made them
@@ -150,7 +150,7 @@ def percentage(confidence: float | None) -> str:
 
 def _marks(recommendation: Recommendation) -> list[str]:
     r = recommendation
-    chosen = [f"{percentage(r.choice)} if these are the references"] * (r.choice is not None)
+    chosen = [f"{percentage(r.choice)} among these"] * (r.choice is not None)
     return [*chosen, *[f"yours: {one_line(r.yours)}"] * bool(r.yours), *["foundational"] * r.foundational]
 
 def _versions(r: Recommendation) -> str: return f"Also as {'; '.join(r.also)}" if r.also else ""

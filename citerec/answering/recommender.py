@@ -83,7 +83,7 @@ def _row(r: Recommendation) -> tuple[str, ...]:
     writers = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     cited = "" if r.citation_count is None else f"{r.citation_count:,}"
     sure = "" if r.confidence is None else percentage(r.confidence)
-    if r.choice is not None: sure = f"{sure} ({percentage(r.choice)} of the list)".strip()
+    if r.choice is not None: sure = f"{sure} ({percentage(r.choice)} among these)".strip()
     return f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, cited, one_line(r.paper_id)
 
 # %% ../../nbs/69_recommender.ipynb #b006y

@@ -149,8 +149,7 @@ class SearchFilter(Record):
     @property
     def unlimited(self) -> "SearchFilter":
         "What the text could cite at all, and what is evidence for it: the filter without the limits of the reader."
-        kept = ("exclude_ids", "known_ids", "again", "written")
-        return SearchFilter(**{name: getattr(self, name) for name in kept})
+        return SearchFilter(**self.model_dump(include={"exclude_ids", "known_ids", "again", "written"}))
 
 # %% ../../nbs/00_schema.ipynb #c018b
 Order = Literal["relevance", "citations", "newest", "oldest"]  # of search results
