@@ -28,7 +28,7 @@ from ..ranking.corpus import Corpus
 from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.known import known_paths
 from ..ranking.ranker import Ranker
-from ..ranking.signals import Queries, claim_scores, features, fuse, wider_paths, year_of_draft
+from ..ranking.signals import Queries, claim_scores, features, fuse, view, wider_paths
 
 # %% ../../nbs/55_reranking.ipynb #c005
 def links(candidate: ScoredPaper,
@@ -244,42 +244,49 @@ def turns(scores: np.ndarray,  # of the leading candidates, falling
     return out
 
 # %% ../../nbs/55_reranking.ipynb #c029c
-def _judged(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
-            queries: Queries) -> tuple[np.ndarray, np.ndarray | None]:
-    "Scores and confidences of all candidates; those of a list that the filter names are compared with each other."
-    table = features(evidence, queries, year_of_draft(state.filters))
+def _judged(ranker: Ranker, state: PipelineState, evidence: Evidence, queries: Queries,
+            ) -> tuple[np.ndarray, np.ndarray | None]:
+    "Scores and confidences of all candidates, which are the same under any limits."
+    table = features(evidence, queries, state.filters.written)
     scores = ranker.score(table)
-    if state.filters.within_ids:
-        chosen = choose(corpus, state.user_text, evidence.rows, scores, state.filters.exclude_ids)
-        if chosen: return chosen
-    return scores, ranker.confidence(table, scores)
+    return scores, ranker.confidence(table, scores, evidence.pool)
 
 # %% ../../nbs/55_reranking.ipynb #c029m
-def _reordered(state: PipelineState, scores: np.ndarray, claims: Sequence[int | None]) -> tuple[np.ndarray, np.ndarray]:
-    "The best candidates by their scores, and after the claims have taken turns."
-    order = np.argsort(-scores, kind="stable")[:_KEPT]
-    if state.filters.within_ids: return order, order  # the trees for lists have judged
-    leading = order[:EXPLAINED]
-    changed = leading[turns(scores[leading], [claims[i] for i in leading])]
-    return order, np.concatenate([changed, order[EXPLAINED:]])
+def _reordered(scores: np.ndarray, claims: Sequence[int | None], pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    "The order after the claims have taken turns; and for each candidate, whose score and confidence it now has."
+    order, place = np.argsort(-scores, kind="stable"), np.empty(len(scores), dtype=int)
+    place[order] = np.arange(len(order))
+    leading = order[pool[order]][:EXPLAINED]
+    changed, stands = leading[turns(scores[leading], [claims[i] for i in leading])], np.arange(len(scores))
+    stands[changed], place[changed] = leading, place[leading]
+    return np.lexsort((place, -scores[stands])), stands
 
 # %% ../../nbs/55_reranking.ipynb #c029mr
 def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
                read: Reader) -> tuple[list[RankedPaper], str]:
     "The best candidates of the evidence, and the reason if a wanted cross-encoder has not read them."
-    queries = queries_in(state)
-    scores, confidence = _judged(corpus, ranker, state, evidence, queries)
-    claims = served(evidence, queries)
-    order, changed = _reordered(state, scores, claims)
-    candidates = _with_paths(corpus, state, evidence, changed)
+    queries, claims = queries_in(state), served(evidence, queries_in(state))
+    scores, confidence = _judged(ranker, state, evidence, queries)
+    order, stands = _reordered(scores, claims, evidence.pool)
+    sure = None if confidence is None else confidence[stands]
+    listed = view(corpus, state.filters).allowed[evidence.rows]
+    chosen = choose(corpus, state.user_text, evidence.rows[listed], scores[listed], state.filters.exclude_ids) \
+        if state.filters.within_ids else None
+    if chosen:
+        order, choice = np.flatnonzero(listed)[np.argsort(-chosen[0], kind="stable")], np.zeros(len(scores))
+        scores[listed], choice[listed] = chosen
+    else: order, scores = order[listed[order]], scores[stands]
+    order = order[:_KEPT]
+    candidates = _with_paths(corpus, state, evidence, order)
     leading = candidates[:READ] if set(claims) <= {None} else []  # a text of several claims is not read
     logits, unread = read(queries.body, leading)
     candidates[: len(leading)] = leading
-    falling = scores[order]  # the places keep the scores and confidences that they had
-    sure = None if confidence is None else confidence[order]
-    return [RankedPaper(paper=candidates[p], rerank_score=float(falling[i]), claim=claims[changed[p]],
-                        confidence=None if sure is None else float(sure[i]))
-            for i, p in enumerate(_places(falling, logits))], unread
+    def ranked(i: int, p: int) -> RankedPaper:  # the places keep their scores and what is computed from these
+        own = order[p if chosen else i]
+        return RankedPaper(paper=candidates[p], rerank_score=float(scores[order[i]]), claim=claims[order[p]],
+                           confidence=None if sure is None else float(sure[own]),
+                           choice=float(choice[order[i]]) if chosen else None)
+    return [ranked(i, p) for i, p in enumerate(_places(scores[order], logits))], unread
 
 # %% ../../nbs/55_reranking.ipynb #c029b
 def _by_model(llm: LLM, state: PipelineState, ranked: list[RankedPaper], corpus: Corpus | None = None,

@@ -92,7 +92,7 @@ class RetrievalAgent:
         depth, rrf_k = settings.retrieval_depth, settings.rrf_k
         asked = ask(self.corpus, queries_in(state), state.filters, depth, rrf_k, meaning, words)
         evidence = text_evidence(self.corpus, asked, state.filters)
-        candidates = make_candidates(self.corpus, asked.fused[: settings.retrieval_k], evidence)
+        candidates = make_candidates(self.corpus, asked.listed[: settings.retrieval_k], evidence)
         return {"retrieval_candidates": candidates, "evidence": evidence}
 
     def words_only(self,

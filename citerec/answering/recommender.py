@@ -53,7 +53,7 @@ from ..markup.references import Citable, markdown_address, markdown_text
 from ..ranking.corpus import Corpus
 from ..ranking.ranker import Ranker
 from ..ranking.sample import open_corpus
-from ..ranking.signals import FAMILIES, NAMES, features, year_of_draft
+from ..ranking.signals import FAMILIES, NAMES, features
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -83,6 +83,7 @@ def _row(r: Recommendation) -> tuple[str, ...]:
     writers = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     cited = "" if r.citation_count is None else f"{r.citation_count:,}"
     sure = "" if r.confidence is None else percentage(r.confidence)
+    if r.choice is not None: sure = f"{sure} ({percentage(r.choice)} among these)".strip()
     return f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, cited, one_line(r.paper_id)
 
 # %% ../../nbs/69_recommender.ipynb #b006y
@@ -236,7 +237,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
         return {"recommendations": [r.model_dump(mode="json") for r in self],
                 "coverage": told.get("coverage", ""), "said": list(told.get("said", ())),
                 "notes": list(told.get("notes", ())), "errors": [e.model_dump(mode="json") for e in self.state.errors],
-                "dropped": dict(told.get("dropped", {})),
+                "dropped": dict(told.get("dropped", {})), "below": told.get("below", ""),
                 "analysis": analysis.model_dump(mode="json") if analysis else None,
                 "selected": self._selected(),
                 "corpus": {name: corpus[name] for name in ("folder", "papers")} if corpus else None,
@@ -299,6 +300,7 @@ class Limits(TypedDict, total=False):
     exclude: str | Sequence[str] | None  # papers never to recommend, by id, DOI, arXiv id or link
     within: str | Sequence[str] | None  # the only papers that may be recommended, named in the same ways
     known: str | Sequence[str] | None  # papers that the draft already cites: what goes with them comes first
+    written: int | None  # year in which the text was written: what is much younger is left out, and is no evidence
     again: bool | None  # recommend known papers again; left out: only others
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
@@ -394,6 +396,7 @@ def limits_filter(corpus: Corpus, concepts: Counter[str], limits: Limits) -> Sea
         language=_one(words("language"), "language"), bibkey=_one(words("bibkey"), "bibkey"),
         has_awards=None if limits.get("has_awards") is None else bool(limits["has_awards"]),
         year_min=first, year_max=last, min_citations=least or 0,
+        written=checked_count(limits.get("written"), "year of the text (written)", *_YEARS),
         concepts=_known_concepts(concepts, _names(limits.get("concepts"), "concepts")),
         exclude_ids=named("exclude", _EXCLUDED), within_ids=within,
         known_ids=named("known", "cited already"), again=bool(limits.get("again")))
@@ -518,7 +521,7 @@ def signal_shares(corpus: Corpus,
     "The shares of the kinds of signals in the score of a paper."
     row = corpus.columns.row_of.get(recommendation.paper_id)
     if ranker is None or state.evidence is None or row not in state.evidence.rows: return ()
-    table = features(state.evidence, queries_in(state), year_of_draft(state.filters))
+    table = features(state.evidence, queries_in(state), state.filters.written)
     added = contributions(ranker, table[int(np.flatnonzero(state.evidence.rows == row)[0])])
     whole, seen = sum(map(abs, added.values())) or 1, _seen(recommendation, len(state.evidence))
     order = sorted(added, key=lambda kind: -abs(added[kind]))

@@ -37,7 +37,7 @@ from ..ground.identity import document_print, document_prints
 from citerec.ranking.ranker import (
     RANKER, Calibration, RankerFile, checked_trees, confidence_columns, load_ranker, own_ranker, trees_name,
 )
-from ..ranking.signals import NAMES, Queries, features, without_families, year_of_draft
+from ..ranking.signals import NAMES, Queries, features, without_families
 from ..ground.schema import EvalSample, Evidence, SearchFilter
 from ..ground.text import clean
 from ..writing.claims import MARKER, OTHER, marked_at
@@ -256,7 +256,7 @@ def make_blocks(corpus: Corpus,
             return np.isin(rows, corpus.columns.rows(ids))
         evidence = _slim(state.evidence)
         if document_print(query.citing_id) in seen: evidence = without_families(evidence, ["tuned"])
-        yield QueryBlock(query, evidence, queries_in(state), year_of_draft(state.filters),
+        yield QueryBlock(query, evidence, queries_in(state), state.filters.written,
                          among(query.relevant), weight(query), fold_of(query.citing_id),
                          among(query.known) if query.known else None)
 

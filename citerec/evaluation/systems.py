@@ -28,7 +28,7 @@ from ..answering.pipeline import Pipeline
 from ..ranking.choosing import shipped_chooser
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.ranker import load_ranker
-from ..ranking.signals import features, fuse, tuned_encoder, without_families, year_of_draft
+from ..ranking.signals import features, fuse, tuned_encoder, without_families
 from ..ground.settings import CROSS_ENCODER, PRESETS, Settings, load_settings
 
 # %% ../../nbs/82_systems.ipynb #c008
@@ -135,7 +135,7 @@ class RankerSystem:
         except InputError: return []
         assert state.evidence is not None
         evidence = without_families(state.evidence, self.without)
-        scores = self.ranker.score(features(evidence, queries_in(state), year_of_draft(state.filters)))
+        scores = self.ranker.score(features(evidence, queries_in(state), state.filters.written))
         return [(self.corpus.ids[evidence.rows[i]], float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
 
 # %% ../../nbs/82_systems.ipynb #s21

@@ -71,7 +71,8 @@ def _add_finding(server: MCPServer, recommender: Recommender) -> None:
         with _plainly():
             found = await recommender.arecommend(text, k, year_min=year_min, year_max=year_max)
             told = found.to_dict()
-            notes = [told["coverage"], *told["said"], *told["notes"], *(e["message"] for e in told["errors"])]
+            notes = [told["coverage"], told["below"], *told["said"], *told["notes"],
+                     *(e["message"] for e in told["errors"])]
             return _readable({"recommendations": [_small(r, _CITED) for r in told["recommendations"]],
                               "notes": [note for note in notes if note]})
 

@@ -44,7 +44,8 @@ def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     if is_text: show_progress(args, "")
     said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
                        recommendations.to_text(verbose=args.verbose) if is_text else None)
-    if args.format not in (None, "text", "json"): said.insert(0, recommendations.state.metadata.get("coverage", ""))
+    told = recommendations.state.metadata
+    if args.format not in (None, "text", "json"): said = [told.get("coverage", ""), told.get("below", ""), *said]
     for note in filter(None, said): print_remark(note)
     return 0 if len(recommendations) else 1
 
@@ -54,7 +55,7 @@ def _recommend(args: argparse.Namespace) -> int:
 
     [TEXT ...]; -k, --k N  answering.recommender:Recommender.recommend
     --file FILE            read the text from a file; - is the standard input
-    --known ID ...; --min-confidence P  answering.recommender:Limits
+    --known ID ...; --written YEAR; --min-confidence P  answering.recommender:Limits
     --pick                 ground.settings:Settings
     {limits}{loading}{forms}{progress}
     """

@@ -47,8 +47,8 @@ def _conditions(models: Any, filters: SearchFilter, columns: PaperColumns,
                 range_type: Any, has_id: Any, empty: Any) -> Any:
     "A filter in the words of a Qdrant library; None where everything is allowed."
     must, must_not = [], []
-    if filters.year_min is not None or filters.year_max is not None:
-        years = models.FieldCondition(key="year", range=range_type(gte=filters.year_min, lte=filters.year_max))
+    if filters.year_min is not None or filters.last_year is not None:
+        years = models.FieldCondition(key="year", range=range_type(gte=filters.year_min, lte=filters.last_year))
         must.append(models.Filter(should=[years, empty("year")]))
     if filters.min_citations:
         must.append(models.FieldCondition(key="citation_count", range=range_type(gte=filters.min_citations)))

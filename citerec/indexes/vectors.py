@@ -292,7 +292,7 @@ class PaperColumns:
         if filters == SearchFilter(): return None
         years, allowed = self.years, np.ones(len(self.ids), dtype=bool)
         if filters.year_min is not None: allowed &= (years == 0) | (years >= filters.year_min)
-        if filters.year_max is not None: allowed &= (years == 0) | (years <= filters.year_max)
+        if filters.last_year is not None: allowed &= (years == 0) | (years <= filters.last_year)
         if filters.min_citations: allowed &= self.citation_counts >= filters.min_citations
         if filters.concepts:
             wanted = {c.lower() for c in filters.concepts}
