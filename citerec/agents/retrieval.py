@@ -20,21 +20,23 @@ from ..ground.schema import Evidence, PipelineState, ScoredPaper, SearchFilter
 from ..ground.settings import Settings, load_settings
 from ..ranking.corpus import Corpus
 from ..ranking.sample import FurtherEmbedding, embeddings_of
-from ..ranking.signals import SIGNALS, IndexAnswers, Queries, as_it_is, ask, queries_of, ranks, text_evidence
+from ..ranking.signals import SIGNALS, IndexAnswers, Queries, as_it_is, ask, queries_of, ranks, retrievers_in, text_evidence
 
 # %% ../../nbs/53_retrieval.ipynb #c009
 _PLACES = ("dense", "bm25")  # rankings in which a candidate's place is also given
 
 def _signals(evidence: Evidence, rows: Sequence[int]) -> dict[int, dict[str, float]]:
     "The known signals of rows, by name, with the places of the rows in the rankings by meaning and by words."
-    places = ranks(evidence.values[:, [SIGNALS.index(name) for name in _PLACES]]) + 1
+    orders = {name: evidence.values[:, SIGNALS.index(name)] for name in _PLACES} | evidence.further
+    places = ranks(np.column_stack([*orders.values()])) + 1
     out = dict[int, dict[str, float]]()
     for row in map(int, rows):
         at = int(np.searchsorted(evidence.rows, row))
         if at >= len(evidence) or evidence.rows[at] != row: continue
         values = zip(SIGNALS, evidence.values[at].tolist(), strict=True)
         known = {name: value for name, value in values if value == value}  # NaN is not equal to itself
-        ranked = zip(_PLACES, places[at], strict=True)
+        known |= {name: float(near[at]) for name, near in evidence.further.items()}
+        ranked = zip(orders, places[at], strict=True)
         out[row] = known | {f"{name}_rank": float(p) for name, p in ranked if known.get(name, 0) > 0}
     return out
 
@@ -69,8 +71,9 @@ def ask_for(corpus: Corpus,
     def works(name: str) -> bool:
         values = state.evidence.values[:, SIGNALS.index(name)] if state.evidence is not None else np.zeros(0)
         return not len(values) or not np.isnan(values).all()
-    depth, rrf_k = settings.retrieval_depth, settings.rrf_k
-    return ask(corpus, queries_in(state), state.filters, depth, rrf_k, works("dense"), works("bm25"))
+    further = state.evidence.further if state.evidence is not None else {}
+    retrievers = (*(name for name in ("bm25", "dense") if works(name)), *further)
+    return ask(corpus, queries_in(state), state.filters, settings.retrieval_depth, settings.rrf_k, retrievers)
 
 # %% ../../nbs/53_retrieval.ipynb #c011r
 class RetrievalAgent:
@@ -85,12 +88,12 @@ class RetrievalAgent:
                  state: PipelineState,
                  ) -> dict[str, Any]:  # `retrieval_candidates` and `evidence`
         "Retrieve candidates for the analysed text."
-        return self._retrieve(state)
+        return self._retrieve(state, retrievers_in(self.corpus))
 
-    def _retrieve(self, state: PipelineState, meaning: bool = True, words: bool = True) -> dict[str, Any]:
+    def _retrieve(self, state: PipelineState, retrievers: tuple[str, ...]) -> dict[str, Any]:
         settings = self.settings
         depth, rrf_k = settings.retrieval_depth, settings.rrf_k
-        asked = ask(self.corpus, queries_in(state), state.filters, depth, rrf_k, meaning, words)
+        asked = ask(self.corpus, queries_in(state), state.filters, depth, rrf_k, retrievers)
         evidence = text_evidence(self.corpus, asked, state.filters)
         candidates = make_candidates(self.corpus, asked.fused[: settings.retrieval_k], evidence)
         return {"retrieval_candidates": candidates, "evidence": evidence}
@@ -99,13 +102,13 @@ class RetrievalAgent:
                    state: PipelineState,
                    ) -> dict[str, Any]:  # `retrieval_candidates` and `evidence`
         "The fallback if the embedding model or the vectors fail."
-        return self._retrieve(state, meaning=False)
+        return self._retrieve(state, ("bm25",))
 
     def meaning_only(self,
                      state: PipelineState,
                      ) -> dict[str, Any]:  # `retrieval_candidates` and `evidence`
         "The fallback if the word index fails."
-        return self._retrieve(state, words=False)
+        return self._retrieve(state, tuple(name for name in retrievers_in(self.corpus) if name != "bm25"))
 
 # %% ../../nbs/53_retrieval.ipynb #c005
 Ranking = Sequence[tuple[str, float]]  # paper ids and scores, best first

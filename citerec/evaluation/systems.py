@@ -20,7 +20,7 @@ from ..agents.retrieval import FanOut, RetrievalAgent, queries_in, retrievers_of
 from ..agents.query import QueryAgent
 from ..agents.reranking import READ, fused_scores, read_by
 from ..ranking.corpus import Corpus
-from ..ranking.sample import FurtherEmbedding, embeddings_of, find_embedding
+from ..ranking.sample import OF_MODEL, FurtherEmbedding, embeddings_of, find_embedding
 from ..ground.errors import InputError
 from ..ground.schema import PipelineState, SearchFilter, System
 from ..agents.prompts import instructions_for
@@ -275,16 +275,14 @@ def _fingerprint(name: str, system: System, corpus: Corpus, settings: Settings) 
                      for field, value in values.items()}
 
 # %% ../../nbs/82_systems.ipynb #s29
-_OF_MODEL = "embedding:"  # the beginning of the name of a further embedding
-
 def make_system(name: str,  # a key of `SYSTEMS`, or "embedding:" and a model
                 corpus: Corpus,
                 settings: Settings | None = None,  # None: from the environment
                 ) -> System:
     "A system by its name; raises `InputError` for one that is not known."
     settings = settings or load_settings()
-    if name.startswith(_OF_MODEL): system: System = EmbeddingSystem(corpus, name.removeprefix(_OF_MODEL))
+    if name.startswith(OF_MODEL): system: System = EmbeddingSystem(corpus, name.removeprefix(OF_MODEL))
     elif name in SYSTEMS: system = SYSTEMS[name](corpus, settings)
-    else: raise InputError(f"There is no system {name!r}.", f"Choose from: {', '.join(SYSTEMS)}, {_OF_MODEL}NAME.")
+    else: raise InputError(f"There is no system {name!r}.", f"Choose from: {', '.join(SYSTEMS)}, {OF_MODEL}NAME.")
     vars(system)["fingerprint"] = _fingerprint(name, system, corpus, settings)  # functions and objects alike
     return system
