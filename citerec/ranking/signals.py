@@ -6,9 +6,9 @@
 __all__ = ['F', 'YEARS_AFTER', 'EXACT_UP_TO', 'ASKED', 'MEANING', 'WORDS', 'CONTEXT', 'CONTEXT_WORDS', 'VOTES', 'SIGNALS_OF',
            'SIGNALS', 'WALKED', 'FAMILIES', 'NAMES', 'NEIGHBOURS', 'Queries', 'as_it_is', 'queries_of', 'remembered',
            'FilteredCorpus', 'graph_of', 'view', 'year_of_draft', 'fuse', 'similarities', 'context_signals',
-           'tuned_encoder', 'tuned_signals', 'further_embeddings', 'retrievers_in', 'further_signals', 'IndexAnswers',
-           'ask', 'leading', 'text_evidence', 'spread', 'graph_signals', 'graph_evidence', 'ranks', 'claim_scores',
-           'features', 'without_families', 'wider_paths']
+           'tuned_encoder', 'tuned_signals', 'further_embeddings', 'retrievers_in', 'answered', 'further_signals',
+           'IndexAnswers', 'ask', 'leading', 'text_evidence', 'spread', 'graph_signals', 'graph_evidence', 'ranks',
+           'claim_scores', 'features', 'without_families', 'wider_paths']
 
 # %% ../../nbs/45_signals.ipynb #c003
 from collections.abc import Callable, Mapping, Sequence
@@ -275,6 +275,32 @@ def retrievers_in(corpus: Corpus,
     "The retrievers of a corpus: its words, its own embedding, and the further ones that can be searched."
     return ("bm25", "dense", *further_embeddings(corpus))
 
+# %% ../../nbs/45_signals.ipynb #s017re
+def _by_words(corpus: Corpus, queries: Queries) -> dict[str, np.ndarray]:
+    "Signals by the words of titles and abstracts, each of shape (papers,)."
+    shares, titles = corpus.lexical.shares, corpus.titles
+    return {"bm25": shares(queries.body), "bm25_head": shares(queries.head), "bm25_expanded": shares(queries.expanded),
+            "bm25_topic": shares(queries.topic), "title_bm25": titles.lexical.shares(queries.body),
+            "title_cover": titles.coverage(queries.body), "title_cover_near": titles.coverage(queries.near),
+            "name_cover": titles.names(queries.body)} | (
+            {"name_given": corpus.given.votes(queries.body, queries.near)} if corpus.given else {})
+
+@remembered(4)
+def answered(corpus: Corpus,
+             queries: Queries,
+             filters: SearchFilter,
+             name: str,  # of `retrievers_in`
+             ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:  # by text: values, shape (papers,); see below
+    "What one retriever answers; the second part has the vectors of the texts (dense) or the signals by words (bm25)."
+    if name == "bm25": return {v: corpus.lexical.shares(v) for v in queries.variants}, _by_words(corpus, queries)
+    if name != "dense":
+        further = further_embeddings(corpus)[name]
+        return {queries.body: cosines(further.index.vectors, further.embedder.embed_query(queries.body))}, {}
+    texts = _texts(queries)
+    embedded = corpus.embedder.embed_queries(texts)
+    near = similarities(corpus, embedded, filters)
+    return {text: near[:, i] for i, text in enumerate(texts)}, dict(zip(texts, embedded, strict=True))
+
 # %% ../../nbs/45_signals.ipynb #s017rb
 def _standard(values: np.ndarray, among: np.ndarray) -> np.ndarray:
     "Values of papers in standard deviations from their mean, both over some of the papers."
@@ -289,8 +315,7 @@ def further_signals(corpus: Corpus,
                     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:  # cosines by name, signals; (papers,)
     "What further embeddings say about the papers; nothing where none is asked."
     if not names: return {}, {}
-    every = further_embeddings(corpus)
-    near = {name: cosines(every[name].index.vectors, every[name].embedder.embed_query(queries.body)) for name in names}
+    near = {name: answered(corpus, queries, filters, name)[0][queries.body] for name in names}
     among = view(corpus, SearchFilter(year_max=filters.year_max, exclude_ids=filters.exclude_ids)).allowed
     further = np.mean([_standard(values, among) for values in near.values()], axis=0, dtype=np.float32)
     both = further if np.isnan(dense).all() else further + _standard(dense, among)
@@ -320,15 +345,6 @@ def _fused(orders: Sequence[np.ndarray], by_variant: np.ndarray, others: Sequenc
     parts = [leading(by_variant[:, v, kind]) for v in others for kind in (MEANING, WORDS)]
     return fuse(lists * max(1, len(others)) + parts, rrf_k)
 
-def _by_words(corpus: Corpus, queries: Queries) -> dict[str, np.ndarray]:
-    "Signals by the words of titles and abstracts, each of shape (papers,)."
-    shares, titles = corpus.lexical.shares, corpus.titles
-    return {"bm25": shares(queries.body), "bm25_head": shares(queries.head), "bm25_expanded": shares(queries.expanded),
-            "bm25_topic": shares(queries.topic), "title_bm25": titles.lexical.shares(queries.body),
-            "title_cover": titles.coverage(queries.body), "title_cover_near": titles.coverage(queries.near),
-            "name_cover": titles.names(queries.body)} | (
-            {"name_given": corpus.given.votes(queries.body, queries.near)} if corpus.given else {})
-
 # %% ../../nbs/45_signals.ipynb #s019e
 _CLOSEST = 10  # leading papers of the fused list, whose mean direction is compared with each candidate
 
@@ -356,16 +372,13 @@ def ask(corpus: Corpus,
     used = every if retrievers is None else retrievers
     meaning, words = "dense" in used, "bm25" in used
     n, nothing, texts = len(corpus), np.full(len(corpus), np.nan, dtype=np.float32), _texts(queries)
-    vectors, column, lexical = {}, dict.fromkeys(texts, nothing), dict.fromkeys(_BY_WORDS, nothing)
-    if meaning:
-        embedded = corpus.embedder.embed_queries(texts)
-        near = similarities(corpus, embedded, filters)
-        vectors, column = dict(zip(texts, embedded, strict=True)), {t: near[:, i] for i, t in enumerate(texts)}
-    if words: lexical = _by_words(corpus, queries)
-    shares = corpus.lexical.shares if words else lambda text: nothing
+    column, vectors = dict.fromkeys(texts, nothing), dict[str, np.ndarray]()
+    shares, lexical = column, dict.fromkeys(_BY_WORDS, nothing)
+    if meaning: column, vectors = answered(corpus, queries, filters, "dense")
+    if words: shares, lexical = answered(corpus, queries, filters, "bm25")
     whole = {"dense": column[queries.body], "dense_near": column[queries.near], **lexical}
     context, ctx_variant, sentences = context_signals(corpus, queries, vectors, filters.exclude_ids)
-    dense, bm25 = ([of(v) for v in queries.variants] for of in (column.__getitem__, shares))
+    dense, bm25 = ([of[v] for v in queries.variants] for of in (column, shares))
     by_variant = _together(np.array(dense).T, np.array(bm25).T, *np.moveaxis(ctx_variant, 2, 0))
     embeddings = [name for name in every if name in used and name not in ("bm25", "dense")]
     further, by_further = further_signals(corpus, queries, filters, embeddings, whole["dense"])
