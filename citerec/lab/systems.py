@@ -16,7 +16,7 @@ from ..indexes.graph import push
 from ..indexes.lexical import K1, B, stems
 from ..indexes.store import top_k
 from ..ground.schema import SearchFilter, System
-from ..evaluation.systems import DEPTH, FanOutSystem, PipelineSystem, make_system
+from ..evaluation.systems import DEPTH, PipelineSystem, make_system
 from .profiles import Profiles
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.signals import fuse
@@ -78,7 +78,6 @@ TRIED: dict[str, Callable[[Corpus, Settings], System]] = {
     "profile_bm25": lambda c, s: by_profiles(c, s, "words"),
     "profile_dense": lambda c, s: by_profiles(c, s, "meaning"),
     "profile_rrf": lambda c, s: by_profiles(c, s, "words", "meaning"),
-    "fanout_max": lambda c, s: FanOutSystem(c, "max"),
     "llm_both": lambda c, s: PipelineSystem(c, s, llm_query=True, llm_rerank=True),
 }
 
