@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['LARGEST_COUNT', 'KINDS', 'as_markdown', 'table_of', 'plotted', 'Recommendations', 'Limits', 'checked_count',
            'nearest', 'ids_of_named', 'limits_filter', 'check_kinds', 'question', 'joined', 'contributions', 'Share',
-           'signal_shares', 'Explanation', 'Recommender', 'load']
+           'signal_shares', 'Explanation', 'Recommender', 'load', 'message_text']
 
 # %% ../../nbs/69_recommender.ipynb #c003
 import asyncio
@@ -13,7 +13,7 @@ import os
 import re
 import textwrap
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import date
@@ -306,7 +306,7 @@ class Limits(TypedDict, total=False):
     within: str | Sequence[str] | None  # the only papers that may be recommended, named in the same ways
     known: str | Sequence[str] | None  # papers that the draft already cites: what goes with them comes first
     again: bool | None  # recommend known papers again; left out: only others
-    retrievers: str | Sequence[str] | None  # searches asked, as bm25, dense, embedding:NAME; left out: as in the settings
+    retrievers: str | Sequence[str] | None  # searches asked: bm25, dense, embedding:NAME; left out: as in the settings
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
 # %% ../../nbs/69_recommender.ipynb #c006c
@@ -854,9 +854,22 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
     return found(plain.model_copy(update={"notes": (f"{note} They were left out.", *plain.notes)}))
 
 # %% ../../nbs/69_recommender.ipynb #se08
+def message_text(said: Any,  # a message or a conversation: dictionaries, or objects, with `content`
+                 ) -> Any:  # of a conversation, what a user said last; anything else unchanged
+    "The words of a chat message."
+    def part(message: Any, name: str) -> Any:
+        return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+    if isinstance(said, list | tuple) and said and all(part(message, "content") is not None for message in said):
+        by_user = [m for m in said if (part(m, "role") or part(m, "type")) in ("user", "human")]
+        said = (by_user or said)[-1]
+    content = part(said, "content")
+    if isinstance(content, list): return " ".join(str(part(piece, "text") or "") for piece in content).strip()
+    return said if content is None else content
+
 def _wanted(rec: Recommender, text: Any, parse: bool, limits: Limits) -> ParsedQuery:
     "What is searched for: a query as it was read, or with all of its words."
     if isinstance(text, ParsedQuery): return text
+    text = message_text(text)
     check_kinds(text, limits)
     query = _query(text, rec.settings.max_text_chars)
     return rec.parse(query) if parse else ParsedQuery(original_query=query, semantic_query=query)

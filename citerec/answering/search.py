@@ -24,6 +24,7 @@ from citerec.answering.cards import (
 from ..ground.errors import CiterecError
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Order, Paper, ParsedQuery, PipelineState, Recommendation, SearchFilter
+from ..ground.text import FUNCTION_WORDS
 from ..indexes.lexical import stems
 from ..indexes.store import top_k
 from ..indexes.vectors import cosines
@@ -90,20 +91,39 @@ def _weight(corpus: Corpus, text: str) -> float:
     lexical = corpus.lexical
     return sum(lexical.idf(stem) for stem in set(stems(text)) if stem in lexical.frequencies)
 
+_LONGER = 3  # letters: a word that is kept has more, or is written like a name or a number
+
+def _narrower(corpus: Corpus, text: str) -> list[str]:
+    "The longer words of a text together, and its phrases, those of rare words first."
+    words, runs = re.findall(r"[\w'’+-]+|[^\w\s]", _without_frame(text)), [list[str]()]
+    for word in words:
+        if word.lower() in FUNCTION_WORDS["en"] or not word[0].isalnum(): runs.append([])
+        else: runs[-1].append(word)
+    content = [word for run in runs for word in run if len(word) > _LONGER or not word.islower()]
+    phrases = dict.fromkeys(" ".join(run) for run in runs if len(run) > 1)
+    return [" ".join(dict.fromkeys(content)), *sorted(phrases, key=lambda phrase: -_weight(corpus, phrase))]
+
+_MEANINGS = 3  # long forms of an ambiguous short form that are searched
+_USUAL = 3  # wordings of a search that does not ask for more; narrower ones do not help it
+
 def variants(corpus: Corpus,
              text: str,  # a question, a paragraph or an abstract
              n: int,  # wordings wanted
              ) -> tuple[str, ...]:  # best first, without the text itself; fewer if the rules give fewer
-    "Other wordings of a text, by rules: synonyms, claims, terms of the field, keywords."
+    "Other wordings of a text, by rules: synonyms, claims, terms of the field, keywords; of many also narrower ones."
     prepared = prepare(text)
     body = prepared.body
     alone = " ".join(keywords(body, topics_of(corpus)))
     adds = set(stems(alone)) != set(stems(body)) and _weight(corpus, alone) >= _HELD * _weight(corpus, body)
     wordings = [with_other_names(corpus, body), *prepared.claims, *([] if prepared.claims else [_academic(body)]),
-                *([alone] if alone and adds else [])]
+                *([alone] if alone and adds else []),
+                *(with_other_names(corpus, body, meaning) for meaning in range(1, _MEANINGS))]
     different = {wording.casefold().strip(" .?!"): wording for wording in reversed(wordings)}
     different.pop(body.casefold().strip(" .?!"), None)
-    return tuple(reversed(different.values()))[: max(n, 0)]
+    kept = list(reversed(different.values()))
+    for wording in _narrower(corpus, body) if n > _USUAL else ():
+        if wording and {*stems(wording)} not in [{*stems(one)} for one in (body, *kept)]: kept.append(wording)
+    return tuple(kept[: max(n, 0)])
 
 # %% ../../nbs/65_search.ipynb #s013
 @dataclass(frozen=True)
@@ -452,12 +472,13 @@ def _ask_lists(corpus: Corpus, wordings: Sequence[str], filters: SearchFilter, d
         return *lists_of(corpus, wordings, filters, depth, ["bm25"]), [note]
 
 # %% ../../nbs/65_search.ipynb #s043y
+_OWN = 2  # how much the lists of the question outweigh those of all other wordings together
 _COUNTS = {"recommendation": 2}  # kind of list -> how often it counts: as much as meaning and words together
 
 def _weighed(lists: Sequence[Listed], wordings: Sequence[str]) -> list[Listed]:
-    "The lists of the first wording, once for each other wording, then the lists of the others."
+    "The lists of the first wording, several times for each other wording, then the lists of the others."
     own = [listed for listed in lists if listed.wording == wordings[0] for _ in range(_COUNTS.get(listed.by, 1))]
-    return own * max(1, len(wordings) - 1) + [listed for listed in lists if listed.wording != wordings[0]]
+    return own * max(1, _OWN * (len(wordings) - 1)) + [listed for listed in lists if listed.wording != wordings[0]]
 
 def _places(row: int, lists: Sequence[Listed], wordings: Sequence[str]) -> dict[str, int]:
     "The lists that name a paper, and its place in each."

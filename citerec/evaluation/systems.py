@@ -221,7 +221,8 @@ def stage_systems(whole: Any,  # the full system, as `make_system` makes it
                   ) -> dict[str, StageSystem]:  # "full/" and a stage -> system
     "The stages of the full system, as systems."
     named = (*whole.retrievers(), *METHODS, "ranked", "model", "picked")
-    every, made_with = {f"full/{stage}": StageSystem(whole, stage) for stage in named}, vars(whole).get("fingerprint", {})
+    every = {f"full/{stage}": StageSystem(whole, stage) for stage in named}
+    made_with = vars(whole).get("fingerprint", {})
     for name, system in every.items(): vars(system)["fingerprint"] = made_with | {"system": name}
     return every
 
