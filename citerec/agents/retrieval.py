@@ -20,7 +20,9 @@ from ..ground.schema import Evidence, PipelineState, ScoredPaper, SearchFilter
 from ..ground.settings import Settings, load_settings
 from ..ranking.corpus import Corpus
 from ..ranking.sample import FurtherEmbedding, embeddings_of
-from ..ranking.signals import SIGNALS, IndexAnswers, Queries, as_it_is, ask, queries_of, ranks, retrievers_in, text_evidence
+from citerec.ranking.signals import (
+    SIGNALS, IndexAnswers, Queries, as_it_is, ask, queries_of, ranks, retrievers_in, text_evidence,
+)
 
 # %% ../../nbs/53_retrieval.ipynb #c009
 _PLACES = ("dense", "bm25")  # rankings in which a candidate's place is also given
