@@ -157,7 +157,7 @@ class FurtherEmbedding:
     def __init__(self,
                  corpus: Corpus,
                  embedding: Embedding,
-                 trusted: bool = False,  # the user named the model; False: trusted if this user's citerec has made the embedding
+                 trusted: bool = False,  # the user named the model; False: only what this user made is trusted
                  ):
         self.folder, self.embedding, self._columns, settings = corpus.folder, embedding, corpus.columns, corpus.settings
         trusted = trusted or is_trusted(_place(corpus) / embedding.folder / "about.json")

@@ -31,7 +31,9 @@ from .corpus import Corpus, contexts_at, nearest_papers, paper_cosines
 from citerec.ranking.mentions import (
     CARD, Mentions, Tuned, authors_named, load_tuned, masked_for_encoder, mentions, name_votes, own_tuned, years_apart,
 )
-from .sample import FurtherEmbedding, embeddings_of
+from citerec.ranking.sample import (
+    FurtherEmbedding, embeddings_of,
+)
 
 # %% ../../nbs/45_signals.ipynb #s005
 @dataclass(frozen=True)
@@ -318,8 +320,9 @@ def further_signals(corpus: Corpus,
     near = {name: answered(corpus, queries, filters, name)[0][queries.body] for name in names}
     among = view(corpus, SearchFilter(year_max=filters.year_max, exclude_ids=filters.exclude_ids)).allowed
     further = np.mean([_standard(values, among) for values in near.values()], axis=0, dtype=np.float32)
-    both = further if np.isnan(dense).all() else further + _standard(dense, among)
-    return near, _placed("further", further, among) | _placed("further_both", both, among)
+    alone = _placed("further", further, among)
+    if np.isnan(dense).all(): return near, alone
+    return near, alone | _placed("further_both", further + _standard(dense, among), among)
 
 # %% ../../nbs/45_signals.ipynb #s019
 MEANING, WORDS, CONTEXT, CONTEXT_WORDS, VOTES = range(5)  # columns of `Evidence.by_variant`
@@ -390,8 +393,8 @@ def ask(corpus: Corpus,
     centroid = _centroid(corpus, list(fused)[:_CLOSEST]) if meaning else None
     named = mentions(corpus, queries.body, queries.near) if words else Mentions()
     by_tuned, ctx_tuned = tuned_signals(corpus, queries, filters) if meaning else ({}, {})
-    return IndexAnswers(whole | by_tuned | by_further, context | ctx_tuned, by_variant, sentences, tuple(fused), further,
-                        centroid, named)
+    whole |= by_tuned | by_further
+    return IndexAnswers(whole, context | ctx_tuned, by_variant, sentences, tuple(fused), further, centroid, named)
 
 # %% ../../nbs/45_signals.ipynb #s022
 SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.values`
@@ -405,7 +408,8 @@ SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.val
               "in_degree_recent", "in_degree_log", "seed_references", "seed_citations", "name_votes"),
     "known": ("kn_cocite", "kn_cocite_norm", "kn_similar", "kn_near", "kn_cited", "kn_citing", "kn_mean", "kn_max",
               "kn_authors"),
-    "further": ("further", "further_place", "further_below", "further_both", "further_both_place", "further_both_below"),
+    "further": ("further", "further_place", "further_below",
+                "further_both", "further_both_place", "further_both_below"),
     "prior": ("year", "length"),
 }
 SIGNALS: tuple[str, ...] = tuple(name for names in SIGNALS_OF.values() for name in names)
@@ -433,7 +437,7 @@ _LEAST_OF_VARIANT = 12  # least candidates from one variant, by each of these fo
 
 def _led(asked: IndexAnswers, allowed: np.ndarray) -> dict[str, np.ndarray]:
     "The candidates of each family."
-    groups = {"text": asked.whole, "context": asked.context, "further": asked.whole}
+    groups = dict.fromkeys(_LEADERS, asked.whole) | {"context": asked.context}
     led = {family: [leading(groups[family][name], k, allowed) for name, k in wanted.items() if name in groups[family]]
            for family, wanted in _LEADERS.items()}
     variants = asked.by_variant.shape[1]
@@ -460,7 +464,7 @@ def _voters(asked: IndexAnswers, seen: FilteredCorpus) -> tuple[np.ndarray, np.n
 # %% ../../nbs/45_signals.ipynb #s024b
 _LETTERS = 7  # characters a word of an abstract, with the space after it
 
-def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, seen: FilteredCorpus) -> dict[str, np.ndarray]:
+def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, seen: FilteredCorpus) -> dict[str, Any]:
     "The values of some papers from the indexes and the corpus: the fields of `Evidence` with a row for each candidate."
     values = np.full((len(rows), len(SIGNALS)), np.nan, dtype=np.float32)
     for name, whole in (asked.whole | asked.context).items(): values[:, SIGNALS.index(name)] = whole[rows]
@@ -759,7 +763,8 @@ def features(evidence: Evidence,
 # %% ../../nbs/45_signals.ipynb #s040
 _TUNED = tuple(name for name in SIGNALS if "tuned" in name)  # signals of the tuned encoder
 _OF_MEANING = ("dense", "dense_near", "centroid", "ctx_best", "ctx_near", "ctx_soft", "vote50", "vote200", "vote_soft",
-               "vote_soft_norm", "vote_year", "citer_best", "citer_mean", *_TUNED)  # signals that need vectors
+               "vote_soft_norm", "vote_year", "citer_best", "citer_mean", "further_both", "further_both_place",
+               "further_both_below", *_TUNED)  # signals that need vectors of the corpus' own model
 
 def without_families(evidence: Evidence,
                      families: Sequence[str],  # of `SIGNALS_OF`, or "claim", "meaning" or "tuned"
