@@ -119,6 +119,11 @@ def raised(order: Sequence[int],  # papers in the order of a model
     rank = {paper: at for at, paper in enumerate(order) if at < paper and quoted[paper]}
     return sorted(range(len(quoted)), key=lambda paper: (rank.get(paper, paper), paper not in rank))
 
+def _with_wish(paper: ScoredPaper, score: float, answer: str) -> ScoredPaper:
+    "A paper with what a model said of it as signals: its score in the order, and whether a sentence of it is quoted."
+    said = {"llm_order": score, "llm_quoted": float(is_quoted(answer, paper.abstract))}
+    return paper.model_copy(update={"signals": paper.signals | said})
+
 def llm_order(text: str,  # the user's
               ranked: Sequence[RankedPaper],  # best first
               llm: LLM,
@@ -133,7 +138,7 @@ def llm_order(text: str,  # the user's
     if answer.error: return list(ranked), [answer], str(answer.error)
     order = listed_order(answer.value, len(shown))
     if not order: return list(ranked), [answer], "The language model's answer holds no list of papers."
-    leading = [p.model_copy(update={"signals": p.signals | {"llm_order": score}})
+    leading = [_with_wish(p, score, answer.value)
                for p, score in zip(leading, order_scores(order, len(leading)), strict=True)]
     wish = raised(order, [is_quoted(answer.value, p.abstract) for p in leading])
     out = list(ranked)
@@ -326,14 +331,17 @@ class RerankingAgent:
 
     def __call__(self,
                  state: PipelineState,
-                 ) -> dict[str, Any]:  # `reranked_candidates`; with a model `metadata`, where it failed `errors`
+                 ) -> dict[str, Any]:  # `reranked_candidates`, `metadata` with a `trace`; after a fault `errors`
         "Order the candidates of the evidence."
         ranked, unread = self._ordered(state)
-        failures, update = list[AgentFailure](), dict[str, Any]()
+        trace = state.metadata.get("trace", {}) | {"ranked": [r.paper.paper_id for r in ranked]}
+        state = state.model_copy(update={"metadata": {**state.metadata, "trace": trace}})
+        failures, update = list[AgentFailure](), dict[str, Any]({"metadata": state.metadata})
         if unread:
             failures.append(AgentFailure(agent="reranking", kind="ModelError", message=unread, fallback=_NOT_READ))
         if self.llm:
-            ranked, update, more = _by_model(self.llm, state, ranked, self.corpus)
+            ranked, told, more = _by_model(self.llm, state, ranked, self.corpus)
+            update |= told
             failures += more
         if failures or self.llm: update["errors"] = (*state.errors, *failures)
         return {"reranked_candidates": tuple(ranked), **update}

@@ -47,6 +47,8 @@ def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     told = recommendations.state.metadata
     if args.format not in (None, "text", "json"): said = [told.get("coverage", ""), told.get("below", ""), *said]
     for note in filter(None, said): print_remark(note)
+    if args.verbose and is_text and recommendations.state.metadata.get("trace", {}).get("why"):
+        print(recommendations.trace().to_string(na_rep="–", float_format="{:.0f}".format))
     return 0 if len(recommendations) else 1
 
 # %% ../../nbs/99_cli.ipynb #x09
@@ -191,7 +193,7 @@ def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "d
     "Systems by name; one of several whose model cannot be had is left out, which a remark says."
     from citerec.ranking.sample import embeddings_of
     from citerec.ground.errors import ModelError
-    from citerec.evaluation.systems import make_system
+    from citerec.evaluation.systems import make_system, stage_systems
     further = [f"embedding:{embedding.model}" for embedding in embeddings_of(corpus)] if "embeddings" in names else []
     wanted = [one for name in names for one in (further if name == "embeddings" else [name])]
     systems: dict[str, System] = {}
@@ -200,7 +202,7 @@ def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "d
         except ModelError as e:
             if len(wanted) == 1: raise
             print_remark(f"{name} is left out. {e}")
-    return systems
+    return systems | (stage_systems(systems["full"]) if "full" in systems else {})
 
 def _save_plot(compared: "Experiment", path: Path) -> None:
     "Draw a comparison into a file; raises `InputError` for a kind of file that cannot be drawn."
@@ -227,7 +229,9 @@ def _evaluate(args: argparse.Namespace) -> int:
     --run-file FILE         keep the answers as a TREC run file, with a record in a .json next to it; several
                             systems get NAME.FILE each
     --system NAME ...       pipeline (the default), picker, ranker, expansion, rrf, dense, bm25, fanout …, or
-                            embedding:MODEL, or embeddings for all that `citerec embed` has made
+                            full with a row for each stage, embedding:MODEL, embeddings for all that `citerec embed`
+                            has made, or pipeline_without_NAME, an agent or a retriever
+    --retrievers NAMES      ground.settings:Settings
     --plot FILE             draw bars with intervals and recall by depth, as .png, .svg or .pdf
     --without-known         keep from the systems what the document of a query already cites (the field known)
     --within known|library  rank only the papers that the document already cites, or those of its bibliography file
@@ -237,7 +241,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     from citerec.evaluation.benchmark import given, make_queries, read_queries
     from citerec.evaluation.experiment import criteria, experiment, learned_from
     from citerec.ground.settings import load_settings
-    settings = load_settings()
+    settings = load_settings(retrievers=args.retrievers)
     read = read_queries(args.queries) if args.queries else None
     names = list(dict.fromkeys(args.system or ["pipeline"]))
     with open_corpus(args.folder, settings) as corpus:

@@ -40,7 +40,7 @@ from .. import __version__
 from ..answering.answers import Answer
 from ..answering.history import OwnPaper
 from ..answering.library import AddedFile, Library, OwnAnswer
-from ..answering.pipeline import AGENTS, AgentEvent
+from ..answering.pipeline import AgentEvent, agents_of
 from ..answering.recommender import Limits, Recommendations, Recommender
 from ..answering.search import SearchResults
 from ..ground.errors import CiterecError, InputError, fault_words
@@ -316,10 +316,11 @@ def page(schema: dict[str, Any],  # the app's description, as OpenAPI has it
     return "".join(parts)
 
 # %% ../../nbs/96_service.ipynb #v042a
-async def _recommended(events: AsyncIterator[AgentEvent], form: RecommendForm, papers: int, slots: Slots,
+async def _recommended(events: AsyncIterator[AgentEvent], form: RecommendForm, recommender: Recommender, slots: Slots,
                        ) -> AsyncGenerator[Told, None]:
     "A run of the agents: what each of them did, and the recommendations."
-    yield "metadata", {"filters": given_limits(form.filters), "agents": AGENTS, "papers": papers,
+    yield "metadata", {"filters": given_limits(form.filters), "agents": agents_of(recommender.settings),
+                       "papers": len(recommender.corpus),
                        "timestamps": {"asked": now()}}
     async with slots, aclosing(events):  # type: ignore[type-var]
         async for event in events: yield "chunk", event.model_dump(mode="json", exclude={"state"})
@@ -373,7 +374,7 @@ def _add_recommending(app: FastAPI, recommender: Recommender, slots: Slots) -> N
     @app.post("/api/recommend", response_class=EventSourceResponse)
     async def recommend(form: RecommendForm, events: Annotated[Any, Depends(begun)]) -> AsyncIterator[ServerSentEvent]:
         "Recommends papers to cite for a text. A chunk says what an agent did; done holds the recommendations."
-        async for event in sent(_recommended(events, form, len(recommender.corpus), slots)): yield event
+        async for event in sent(_recommended(events, form, recommender, slots)): yield event
 
     @app.get("/api/paper/{paper_id:path}", responses=NOT_FOUND)
     def paper(paper_id: str) -> dict[str, Any]:

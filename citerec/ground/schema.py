@@ -309,11 +309,13 @@ class Evidence(Record):
     sentences: Array  # shape (candidates,): place of the citing sentence most like the text; -1: none
     likeness: Array  # shape (candidates,): cosine of that sentence with the text; 0: none
     similar: Array  # shape (candidates,): how many citing sentences are like the text
+    further: dict[str, Array] = {}  # further embedding that was asked -> shape (candidates,): cosine with the text
 
     @model_validator(mode="after")
     def _aligned(self):
         n = len(self.rows)
-        columns = [self.values, self.by_variant, self.sentences, self.likeness, self.similar, *self.found_by.values()]
+        columns = [self.values, self.by_variant, self.sentences, self.likeness, self.similar, *self.found_by.values(),
+                   *self.further.values()]
         if any(len(column) != n for column in columns): raise ValueError("a column of the evidence has another length")
         if len(self.voters) != len(self.nearness): raise ValueError("each voter needs its nearness")
         return self

@@ -6,8 +6,9 @@
 __all__ = ['F', 'EXACT_UP_TO', 'ASKED', 'MEANING', 'WORDS', 'CONTEXT', 'CONTEXT_WORDS', 'VOTES', 'SIGNALS_OF', 'SIGNALS',
            'WALKED', 'FAMILIES', 'NAMES', 'NEIGHBOURS', 'Queries', 'as_it_is', 'queries_of', 'remembered',
            'FilteredCorpus', 'graph_of', 'view', 'fuse', 'similarities', 'context_signals', 'tuned_encoder',
-           'tuned_signals', 'IndexAnswers', 'ask', 'leading', 'text_evidence', 'spread', 'graph_signals',
-           'graph_evidence', 'places_among', 'ranks', 'claim_scores', 'features', 'without_families', 'wider_paths']
+           'tuned_signals', 'further_embeddings', 'retrievers_in', 'answered', 'further_signals', 'IndexAnswers', 'ask',
+           'leading', 'text_evidence', 'spread', 'graph_signals', 'graph_evidence', 'places_among', 'ranks',
+           'claim_scores', 'features', 'without_families', 'wider_paths']
 
 # %% ../../nbs/45_signals.ipynb #c003
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from ..ground.errors import CorpusError
+from ..ground.errors import CiterecError, CorpusError, InputError
 from ..ground.schema import CitationPath, Evidence, MarkedText, QueryAnalysis, Relation, SearchFilter, YEARS_AFTER
 from ..ground.text import clean
 from ..indexes.contexts import ContextIndex
@@ -29,6 +30,9 @@ from ..indexes.vectors import cosines
 from .corpus import Corpus, contexts_at, nearest_papers, paper_cosines
 from citerec.ranking.mentions import (
     CARD, Mentions, Tuned, authors_named, load_tuned, masked_for_encoder, mentions, name_votes, own_tuned, years_apart,
+)
+from citerec.ranking.sample import (
+    FurtherEmbedding, embeddings_of,
 )
 
 # %% ../../nbs/45_signals.ipynb #s005
@@ -243,6 +247,75 @@ def tuned_signals(corpus: Corpus,
     near = index.by_paper(np.maximum(cosines(index.vectors, vectors[0]), 0), len(corpus))
     return papers, _placed("ctx_tuned", near, among)
 
+# %% ../../nbs/45_signals.ipynb #s017ra
+@remembered(1)
+def _loaded(corpus: Corpus, _state: tuple[tuple[str, int], ...]) -> dict[str, FurtherEmbedding]:
+    out = dict[str, FurtherEmbedding]()
+    for embedding in embeddings_of(corpus):
+        further = FurtherEmbedding(corpus, embedding)
+        try: _ = further.embedder.sha256, further.index
+        except CiterecError as e: corpus.notes.append(f"{embedding.retriever} is not asked. {e}")
+        else: out[embedding.retriever] = further
+    return out
+
+def further_embeddings(corpus: Corpus,
+                       ) -> dict[str, FurtherEmbedding]:  # by name among the retrievers
+    "The further embeddings that can be searched; the notes of the corpus name the others."
+    about = sorted((corpus.folder / "embeddings").glob("*/about.json"))
+    return _loaded(corpus, tuple((str(path), path.stat().st_mtime_ns) for path in about))
+
+def retrievers_in(corpus: Corpus,
+                  ) -> tuple[str, ...]:
+    "The retrievers of a corpus: its words, its own embedding, and the further ones that can be searched."
+    return ("bm25", "dense", *further_embeddings(corpus))
+
+# %% ../../nbs/45_signals.ipynb #s017re
+def _by_words(corpus: Corpus, queries: Queries) -> dict[str, np.ndarray]:
+    "Signals by the words of titles and abstracts, each of shape (papers,)."
+    shares, titles = corpus.lexical.shares, corpus.titles
+    return {"bm25": shares(queries.body), "bm25_head": shares(queries.head), "bm25_expanded": shares(queries.expanded),
+            "bm25_topic": shares(queries.topic), "title_bm25": titles.lexical.shares(queries.body),
+            "title_cover": titles.coverage(queries.body), "title_cover_near": titles.coverage(queries.near),
+            "name_cover": titles.names(queries.body)} | (
+            {"name_given": corpus.given.votes(queries.body, queries.near)} if corpus.given else {})
+
+@remembered(4)
+def answered(corpus: Corpus,
+             queries: Queries,
+             filters: SearchFilter,
+             name: str,  # of `retrievers_in`
+             ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:  # by text: values, shape (papers,); see below
+    "What one retriever answers; the second part has the vectors of the texts (dense) or the signals by words (bm25)."
+    if name == "bm25": return {v: corpus.lexical.shares(v) for v in queries.variants}, _by_words(corpus, queries)
+    if name != "dense":
+        further = further_embeddings(corpus)[name]
+        return {queries.body: cosines(further.index.vectors, further.embedder.embed_query(queries.body))}, {}
+    texts = _texts(queries)
+    embedded = corpus.embedder.embed_queries(texts)
+    near = similarities(corpus, embedded, filters)
+    return {text: near[:, i] for i, text in enumerate(texts)}, dict(zip(texts, embedded, strict=True))
+
+# %% ../../nbs/45_signals.ipynb #s017rb
+def _standard(values: np.ndarray, among: np.ndarray) -> np.ndarray:
+    "Values of papers in standard deviations from their mean, both over some of the papers."
+    some = values[among] if among.any() else values
+    return (values - some.mean()) / max(float(some.std()), 1e-9)
+
+def further_signals(corpus: Corpus,
+                    queries: Queries,
+                    filters: SearchFilter,
+                    names: Sequence[str],  # of further embeddings, among the retrievers
+                    dense: np.ndarray,  # shape (papers,): cosines of the corpus' own embedding; NaN: not asked
+                    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:  # cosines by name, signals; (papers,)
+    "What further embeddings say about the papers; nothing where none is asked."
+    if not names: return {}, {}
+    near = {name: answered(corpus, queries, filters, name)[0][queries.body] for name in names}
+    among = view(corpus, SearchFilter(written=filters.written, exclude_ids=filters.exclude_ids)).allowed
+    further = np.mean([_standard(values, among) for values in near.values()], axis=0, dtype=np.float32)
+    alone = _placed("further", further, among)
+    if np.isnan(dense).all(): return near, alone
+    return near, alone | _placed("further_both", further + _standard(dense, among), among)
+
 # %% ../../nbs/45_signals.ipynb #s019
 MEANING, WORDS, CONTEXT, CONTEXT_WORDS, VOTES = range(5)  # columns of `Evidence.by_variant`
 
@@ -255,6 +328,7 @@ class IndexAnswers:
     sentences: dict[str, np.ndarray]  # the best citing sentence of each paper
     fused: tuple[int, ...]  # rows of the fused list, best first, without the limits of a search
     listed: tuple[int, ...]  # the same under these limits
+    further: dict[str, np.ndarray]  # further embedding that was asked -> shape (papers,): cosine with the text
     centroid: np.ndarray | None  # float32, shape (dim,): mean direction of the closest papers; None: unknown
     mentions: Mentions = Mentions()  # people and names of the text
 
@@ -266,15 +340,6 @@ def _fused(orders: Sequence[np.ndarray], by_variant: np.ndarray, others: Sequenc
     lists = [leading(values) for values in orders]
     parts = [leading(by_variant[:, v, kind]) for v in others for kind in (MEANING, WORDS)]
     return fuse(lists * max(1, len(others)) + parts, rrf_k)
-
-def _by_words(corpus: Corpus, queries: Queries) -> dict[str, np.ndarray]:
-    "Signals by the words of titles and abstracts, each of shape (papers,)."
-    shares, titles = corpus.lexical.shares, corpus.titles
-    return {"bm25": shares(queries.body), "bm25_head": shares(queries.head), "bm25_expanded": shares(queries.expanded),
-            "bm25_topic": shares(queries.topic), "title_bm25": titles.lexical.shares(queries.body),
-            "title_cover": titles.coverage(queries.body), "title_cover_near": titles.coverage(queries.near),
-            "name_cover": titles.names(queries.body)} | (
-            {"name_given": corpus.given.votes(queries.body, queries.near)} if corpus.given else {})
 
 # %% ../../nbs/45_signals.ipynb #s019e
 _CLOSEST = 10  # leading papers of the fused list, whose mean direction is compared with each candidate
@@ -294,23 +359,26 @@ def ask(corpus: Corpus,
         filters: SearchFilter,
         depth: int = 100,  # papers of each list that are fused
         rrf_k: int = 60,  # constant of reciprocal rank fusion
-        meaning: bool = True,  # use the dense index; False: the vectors have failed
-        words: bool = True,  # use the lexical index; False: it has failed
+        retrievers: tuple[str, ...] | None = None,  # of `retrievers_in`; None: all of them
         ) -> IndexAnswers:
-    "Ask all indexes for a text."
+    "Ask the indexes for a text; raises `InputError` for a retriever that the corpus lacks."
+    every = retrievers_in(corpus)
+    if unknown := {*(retrievers or ())} - {*every}:
+        raise InputError(f"The corpus has no retriever {min(unknown)!r}.", f"Choose from: {', '.join(every)}.")
+    used = every if retrievers is None else retrievers
+    meaning, words = "dense" in used, "bm25" in used
     n, nothing, texts = len(corpus), np.full(len(corpus), np.nan, dtype=np.float32), _texts(queries)
-    vectors, column, lexical = {}, dict.fromkeys(texts, nothing), dict.fromkeys(_BY_WORDS, nothing)
-    if meaning:
-        embedded = corpus.embedder.embed_queries(texts)
-        near = similarities(corpus, embedded, filters)
-        vectors, column = dict(zip(texts, embedded, strict=True)), {t: near[:, i] for i, t in enumerate(texts)}
-    if words: lexical = _by_words(corpus, queries)
-    shares = corpus.lexical.shares if words else lambda text: nothing
+    column, vectors = dict.fromkeys(texts, nothing), dict[str, np.ndarray]()
+    shares, lexical = column, dict.fromkeys(_BY_WORDS, nothing)
+    if meaning: column, vectors = answered(corpus, queries, filters, "dense")
+    if words: shares, lexical = answered(corpus, queries, filters, "bm25")
     whole = {"dense": column[queries.body], "dense_near": column[queries.near], **lexical}
     context, ctx_variant, sentences = context_signals(corpus, queries, vectors, filters.exclude_ids)
-    dense, bm25 = ([of(v) for v in queries.variants] for of in (column.__getitem__, shares))
+    dense, bm25 = ([of[v] for v in queries.variants] for of in (column, shares))
     by_variant = _together(np.array(dense).T, np.array(bm25).T, *np.moveaxis(ctx_variant, 2, 0))
-    orders = [whole[name] for name, use in (("dense", meaning), ("bm25_expanded", words)) if use]
+    embeddings = [name for name in every if name in used and name not in ("bm25", "dense")]
+    further, by_further = further_signals(corpus, queries, filters, embeddings, whole["dense"])
+    orders = [*(whole[name] for name, use in (("dense", meaning), ("bm25_expanded", words)) if use), *further.values()]
     others = [v for v, text in enumerate(queries.variants) if text != queries.body]
     def fused_of(wanted: SearchFilter) -> dict[int, float]:
         return _fused(orders, by_variant, others, view(corpus, wanted).allowed, depth, rrf_k)
@@ -321,7 +389,8 @@ def ask(corpus: Corpus,
     centroid = _centroid(corpus, list(fused)[:_CLOSEST]) if meaning else None
     named = mentions(corpus, queries.body, queries.near) if words else Mentions()
     by_tuned, ctx_tuned = tuned_signals(corpus, queries, filters) if meaning else ({}, {})
-    return IndexAnswers(whole | by_tuned, context | ctx_tuned, by_variant, sentences, tuple(fused), listed, centroid,
+    whole |= by_tuned | by_further
+    return IndexAnswers(whole, context | ctx_tuned, by_variant, sentences, tuple(fused), listed, further, centroid,
                         named)
 
 # %% ../../nbs/45_signals.ipynb #s022
@@ -336,6 +405,8 @@ SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.val
               "in_degree_recent", "in_degree_log", "seed_references", "seed_citations", "name_votes"),
     "known": ("kn_cocite", "kn_cocite_norm", "kn_similar", "kn_near", "kn_cited", "kn_citing", "kn_mean", "kn_max",
               "kn_authors"),
+    "further": ("further", "further_place", "further_below",
+                "further_both", "further_both_place", "further_both_below"),
     "prior": ("year", "length"),
 }
 SIGNALS: tuple[str, ...] = tuple(name for names in SIGNALS_OF.values() for name in names)
@@ -356,13 +427,14 @@ _LEADERS: dict[str, dict[str, int]] = {  # candidates taken from each order
              "name_cover": 20, "bm25_topic": 40, "rrf": 100, "tuned": 100},
     "context": {"ctx_best": 60, "ctx_near": 60, "ctx_bm25": 40, "ctx_soft": 60, "ctx_beside": 40, "ctx_names": 30,
                 "ctx_called": 30, "ctx_tuned": 50},
+    "further": {"further": 100, "further_both": 100},
 }
 _FROM_VARIANTS = (240, 160, 120, 80)  # candidates from all variants: by meaning, words, sentences and their words
 _LEAST_OF_VARIANT = 12  # least candidates from one variant, by each of these four
 
 def _led(asked: IndexAnswers, allowed: np.ndarray) -> dict[str, np.ndarray]:
     "The candidates of each family."
-    groups = {"text": asked.whole, "context": asked.context}
+    groups = dict.fromkeys(_LEADERS, asked.whole) | {"context": asked.context}
     led = {family: [leading(groups[family][name], k, allowed) for name, k in wanted.items() if name in groups[family]]
            for family, wanted in _LEADERS.items()}
     variants = asked.by_variant.shape[1]
@@ -389,7 +461,7 @@ def _voters(asked: IndexAnswers, seen: FilteredCorpus) -> tuple[np.ndarray, np.n
 # %% ../../nbs/45_signals.ipynb #s024b
 _LETTERS = 7  # characters a word of an abstract, with the space after it
 
-def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, seen: FilteredCorpus) -> dict[str, np.ndarray]:
+def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, seen: FilteredCorpus) -> dict[str, Any]:
     "The values of some papers from the indexes and the corpus: the fields of `Evidence` with a row for each candidate."
     values = np.full((len(rows), len(SIGNALS)), np.nan, dtype=np.float32)
     for name, whole in (asked.whole | asked.context).items(): values[:, SIGNALS.index(name)] = whole[rows]
@@ -403,7 +475,9 @@ def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, seen: Filtere
     best = {"sentences": np.full(len(rows), -1), "likeness": np.zeros(len(rows), dtype=np.float32),
             "similar": np.zeros(len(rows), dtype=np.int64)}
     by_candidate = {name: asked.sentences[name][rows] if asked.sentences else none for name, none in best.items()}
-    return {"values": values, "by_variant": np.concatenate([asked.by_variant[rows], votes], axis=2), **by_candidate}
+    further = {name: near[rows] for name, near in asked.further.items()}
+    by_variant = np.concatenate([asked.by_variant[rows], votes], axis=2)
+    return {"values": values, "by_variant": by_variant, "further": further, **by_candidate}
 
 # %% ../../nbs/45_signals.ipynb #s024d
 _WITHIN = 3000  # most candidates from a search that is limited to given papers
@@ -616,6 +690,7 @@ _FORMS: dict[str, dict[str, str]] = {  # family -> signal -> its forms: value, s
               "seed_citations": "v", "vote_claim": "vsr", "name_votes": "v"},
     "known": {"kn_cocite": "vsr", "kn_cocite_norm": "sr", "kn_similar": "vsr", "kn_near": "vsr", "kn_cited": "v",
               "kn_citing": "v", "kn_mean": "vsr", "kn_max": "vsr", "kn_authors": "v"},
+    "further": dict.fromkeys(SIGNALS_OF["further"], "v"),
 }
 _SUFFIX = {"v": "", "s": "_share", "r": "_rank"}
 FAMILIES: dict[str, list[str]] = {
@@ -708,7 +783,8 @@ def features(evidence: Evidence,
 # %% ../../nbs/45_signals.ipynb #s040
 _TUNED = tuple(name for name in SIGNALS if "tuned" in name)  # signals of the tuned encoder
 _OF_MEANING = ("dense", "dense_near", "centroid", "ctx_best", "ctx_near", "ctx_soft", "vote50", "vote200", "vote_soft",
-               "vote_soft_norm", "vote_year", "citer_best", "citer_mean", *_TUNED)  # signals that need vectors
+               "vote_soft_norm", "vote_year", "citer_best", "citer_mean", "further_both", "further_both_place",
+               "further_both_below", *_TUNED)  # signals that need vectors of the corpus' own model
 
 def without_families(evidence: Evidence,
                      families: Sequence[str],  # of `SIGNALS_OF`, or "claim", "meaning" or "tuned"
@@ -728,7 +804,9 @@ def without_families(evidence: Evidence,
         by_variant = np.column_stack(whole)[:, None, :]  # the text is its only variant
     columns = {name: getattr(evidence, name)[keep] for name in ("rows", "sentences", "likeness", "similar")}
     found_by = {family: by[keep] for family, by in evidence.found_by.items() if family not in families}
-    return evidence.model_copy(update={**columns, "values": values, "by_variant": by_variant, "found_by": found_by})
+    further = {} if "further" in families else {name: near[keep] for name, near in evidence.further.items()}
+    return evidence.model_copy(update={**columns, "values": values, "by_variant": by_variant, "found_by": found_by,
+                                       "further": further})
 
 # %% ../../nbs/45_signals.ipynb #c023a
 NEIGHBOURS = 50  # papers nearest in meaning that are asked what they cite
