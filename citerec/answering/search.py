@@ -21,6 +21,7 @@ from citerec.agents.query import (
 from citerec.answering.cards import (
     CARD_CSS, STYLE, cite_box, edged_box, facts_line, html_of, text_width, title_html, unfolding, wrapped,
 )
+from .wording import why_not
 from ..ground.errors import CiterecError
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Order, Paper, ParsedQuery, Recommendation, SearchFilter
@@ -28,7 +29,7 @@ from ..indexes.lexical import stems
 from ..indexes.store import top_k
 from ..markup.pasted import prepare
 from ..markup.references import Citable, citation_key, citation_keys
-from ..ranking.corpus import Corpus, papers_known_as
+from ..ranking.corpus import Corpus, nearest_papers, papers_known_as
 from ..ranking.mentions import names_in, with_other_names
 from ..ranking.signals import fuse, remembered, similarities
 
@@ -700,6 +701,9 @@ def read_query(corpus: Corpus,
                read: Callable[[str], ParsedQuery],  # finds limits in words
                ) -> ParsedQuery:
     "Read a query that may name papers and authors; raises `InputError` if it is only the name of an unknown paper."
+    def nearest(vector: np.ndarray) -> float: return float(max(nearest_papers(corpus, vector, 1)[1], default=-1.0))
+    if (said := why_not(text, corpus.embedder, nearest)) and not corpus.find(text):
+        return ParsedQuery(original_query=text, semantic_query=None, is_relevant=False, irrelevant_response=said)
     left = _without(corpus, text)
     wanted = left.rest or text
     linked = linked_papers(corpus, wanted)
