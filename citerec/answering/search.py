@@ -489,11 +489,14 @@ def _close(ranked: Sequence[tuple[int, float]], near: np.ndarray | None) -> list
 
 # %% ../../nbs/65_search.ipynb #s044ty
 def _unmet(corpus: Corpus, filters: SearchFilter) -> list[str]:
-    "The limits that no paper of the corpus meets, each taken alone."
+    "The limits that no paper of the corpus meets: each taken alone, or else all of them together."
     given = filters.model_dump(exclude_defaults=True)
     alone = [SearchFilter(**{name: value}) for name, value in given.items() if not name.endswith("_ids")]
     unmet = [limit for limit in alone if (mask := _allowed(corpus, limit)) is not None and not mask.any()]
-    return [f"No paper of this corpus passes the limit “{limits_in_words(limit)}”." for limit in unmet]
+    if unmet: return [f"No paper of this corpus passes the limit “{limits_in_words(limit)}”." for limit in unmet]
+    together, words = _allowed(corpus, filters), limits_in_words(filters)
+    nothing = together is not None and not together.any() and words
+    return [f"No paper of this corpus passes all of these limits: {words}."] if nothing else []
 
 def _by_limits(corpus: Corpus, parsed: ParsedQuery, filters: SearchFilter, k: int) -> SearchResults:
     "The answer to a query that has limits and no topic."
