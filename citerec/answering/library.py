@@ -400,10 +400,12 @@ def find_passages(state: LibraryState, question: str, k: int = 5,
 _SHORTEST = 5  # least characters of a question
 POLITE = "Ask about your papers, for example: How does self-attention scale with the length of the input?"
 
-def small_talk(question: str,
+def small_talk(state: LibraryState,
+               question: str,
                ) -> bool:
-    "Whether a text is too short, or small talk."
-    return len(question.strip()) < _SHORTEST or why_not(question) is not None
+    "Whether a text is too short, or small talk that no passage of the library is near to."
+    def nearest(vector: np.ndarray) -> float: return float(max(cosines(state.contents.vectors, vector), default=-1.0))
+    return len(question.strip()) < _SHORTEST or why_not(question, state.embedder, nearest) is not None
 
 @dataclass(frozen=True, repr=False)
 class OwnAnswer(Answer):
@@ -435,7 +437,7 @@ async def astream_own_answer(state: LibraryState, question: str, k: int = 5,
     "Answer a question: Markdown, part by part, then the whole answer; raises `InputError` as `find_passages` does."
     begun = time.perf_counter()
     _check_question(question, k)
-    if small_talk(question):
+    if await asyncio.to_thread(small_talk, state, question):
         yield POLITE
         yield OwnAnswer(question, POLITE)
         return

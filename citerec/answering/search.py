@@ -21,6 +21,7 @@ from citerec.agents.query import (
 from citerec.answering.cards import (
     CARD_CSS, STYLE, cite_box, edged_box, facts_line, html_of, text_width, title_html, unfolding, wrapped,
 )
+from .wording import why_not
 from ..ground.errors import CiterecError
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Order, Paper, ParsedQuery, PipelineState, Recommendation, SearchFilter
@@ -30,7 +31,7 @@ from ..indexes.store import top_k
 from ..indexes.vectors import cosines
 from ..markup.pasted import prepare
 from ..markup.references import Citable, citation_key, citation_keys
-from ..ranking.corpus import Corpus, papers_known_as
+from ..ranking.corpus import Corpus, nearest_papers, papers_known_as
 from ..ranking.mentions import names_in, with_other_names
 from ..ranking.signals import fuse, further_embeddings, remembered, retrievers_in, similarities
 
@@ -524,11 +525,14 @@ def _close(ranked: Sequence[tuple[int, float]], near: np.ndarray | None) -> list
 
 # %% ../../nbs/65_search.ipynb #s044ty
 def _unmet(corpus: Corpus, filters: SearchFilter) -> list[str]:
-    "The limits that no paper of the corpus meets, each taken alone."
+    "The limits that no paper of the corpus meets: each taken alone, or else all of them together."
     given = filters.model_dump(exclude_defaults=True)
     alone = [SearchFilter(**{name: value}) for name, value in given.items() if not name.endswith("_ids")]
     unmet = [limit for limit in alone if (mask := _allowed(corpus, limit)) is not None and not mask.any()]
-    return [f"No paper of this corpus passes the limit “{limits_in_words(limit)}”." for limit in unmet]
+    if unmet: return [f"No paper of this corpus passes the limit “{limits_in_words(limit)}”." for limit in unmet]
+    together, words = _allowed(corpus, filters), limits_in_words(filters)
+    nothing = together is not None and not together.any() and words
+    return [f"No paper of this corpus passes all of these limits: {words}."] if nothing else []
 
 def _by_limits(corpus: Corpus, parsed: ParsedQuery, filters: SearchFilter, k: int) -> SearchResults:
     "The answer to a query that has limits and no topic."
@@ -737,6 +741,9 @@ def read_query(corpus: Corpus,
                read: Callable[[str], ParsedQuery],  # finds limits in words
                ) -> ParsedQuery:
     "Read a query that may name papers and authors; raises `InputError` if it is only the name of an unknown paper."
+    def nearest(vector: np.ndarray) -> float: return float(max(nearest_papers(corpus, vector, 1)[1], default=-1.0))
+    if (said := why_not(text, corpus.embedder, nearest)) and not corpus.find(text):
+        return ParsedQuery(original_query=text, semantic_query=None, is_relevant=False, irrelevant_response=said)
     left = _without(corpus, text)
     wanted = left.rest or text
     linked = linked_papers(corpus, wanted)

@@ -84,8 +84,8 @@ def _add_finding(server: MCPServer, recommender: Recommender) -> None:
         with _plainly():
             told = found_facts(await recommender.asearch(query, k))
             results = [{**_small(r, ("rank", "score")), **_small(r["paper"], _LISTED)} for r in told["results"]]
-            said = {"notes": list(told["notes"]) + [told["irrelevant_response"]] * (not told["is_relevant"])}
-            return _readable({"results": results, **_small(told, ("parsed_filters", "semantic_query")), **said})
+            return _readable({"results": results, **_small(told, ("parsed_filters", "semantic_query")),
+                              "notes": [*told["notes"]]})
 
     @server.tool()
     async def paper(paper_id: Annotated[str, Field(description="id, DOI, arXiv id, ACL Anthology id, or link")]
@@ -140,13 +140,16 @@ class _Mended:
     async def __aexit__(self, *raised: Any) -> Any: return await self._stream.__aexit__(*raised)
 
 class _Server(MCPServer):
-    "A server that takes null for an argument's default, and answers a request with half a character."
+    "A server that takes null for an argument's default, refuses unknown ones, and answers half a character."
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         given = {key: value for key, value in arguments.items() if value is not None}
+        takes = {tool.name: [*tool.input_schema["properties"]] for tool in await self.list_tools()}.get(name, [*given])
+        if unknown := [key for key in given if key not in takes]:
+            raise ToolError(f"{name} takes {', '.join(takes)}, and not {', '.join(unknown)}.")
         try: return await super().call_tool(name, given, context)
         except ToolError as e:
-            if not isinstance(e.__cause__, ValidationError): raise
-            raise ToolError(f"{explain(e.__cause__)}.") from None
+            wrong = isinstance(e.__cause__, ValidationError) and f"{explain(e.__cause__)}."
+            raise ToolError(wrong or str(e).removeprefix(f"Error executing tool {name}: ")) from None
 
     async def run_stdio_async(self) -> None:
         low = getattr(self, "_lowlevel_server", None)  # it has no public name
