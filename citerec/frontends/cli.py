@@ -135,12 +135,14 @@ def _build(args: argparse.Namespace) -> int:
     --source SOURCE ...!  {_SOURCES}, or a folder with papers.jsonl and, where there are any, edges.jsonl and
                           contexts.jsonl (or .jsonl.gz); given several times, the sources are combined, and each paper
                           is taken once
-    {_CHOICES}{engine}{progress}
+    {_CHOICES}{engine}--index exact|qdrant  ranking.catalogue:build
+    {progress}
     """
     from citerec.ranking.catalogue import build
     from citerec.ground.settings import load_settings
     chosen = {name: value for name in CHOICES if (value := getattr(args, name)) is not None and value is not False}
-    with build(args.folder, args.source, load_settings(engine=args.engine), is_watched(args), **chosen) as corpus:
+    settings = load_settings(engine=args.engine)
+    with build(args.folder, args.source, settings, is_watched(args), args.index, **chosen) as corpus:
         print(*corpus.repaired, _summary(corpus), sep="\n")
     return 0
 
@@ -366,7 +368,7 @@ def _info(args: argparse.Namespace) -> int:
     [FOLDER]  a corpus (default: the sample that comes with citerec)
     {model}
     """
-    from citerec.indexes.qdrant import EmbeddedIndex
+    from citerec.indexes.vectors import ExactIndex
     from citerec.ranking.sample import open_corpus
     from citerec.agents.client import make_llm
     from citerec.ground.settings import load_settings
@@ -374,7 +376,7 @@ def _info(args: argparse.Namespace) -> int:
     llm = make_llm(settings)
     with open_corpus(args.folder or settings.corpus) as corpus:
         print(_summary(corpus))
-        if corpus.answering != EmbeddedIndex.name: print(f"{'index':<10} {corpus.answering}")
+        if corpus.answering != ExactIndex.name: print(f"{'index':<10} {corpus.answering}")
     print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
     return 0
 

@@ -216,7 +216,7 @@ class Settings(BaseSettings):
     llm_timeout: Seconds = 30.0  # seconds an agent may wait for a language model; 180 for one on this machine
 
     # ---- Qdrant
-    qdrant_url: str | None = None  # Qdrant server for papers and the passages of your PDFs; None: none
+    qdrant_url: str | None = None  # Qdrant server for papers and the passages of your PDFs; None: none is asked
     qdrant_api_key: SecretStr | None = None  # key of that server
     qdrant_shards: Number | None = None  # parts into which a new collection is split; None: one a node of the cluster
     qdrant_replicas: Number = 1  # copies of each part of a new collection, on different nodes
