@@ -226,8 +226,8 @@ def _evaluate(args: argparse.Namespace) -> int:
     The citing documents are hidden. Stopped in the middle, the same command continues where --run-file is given.
 
     FOLDER                  a corpus
-    --queries FILE          query_id, text, citing_id, year, relevant: JSON lines, .gz or plain (default: made of the
-                            corpus' own papers and their references)
+    --queries FILE          query_id, text, citing_id, year, relevant: JSON lines, .gz or plain (default: those that
+                            `citerec queries` keeps in FOLDER, else made of the corpus' papers and their references)
     --run-file FILE         keep the answers as a TREC run file, with a record in a .json next to it; several
                             systems get NAME.FILE each
     --system NAME ...       pipeline (the default), picker, ranker, expansion, rrf, dense, bm25, fanout …, or
@@ -242,11 +242,15 @@ def _evaluate(args: argparse.Namespace) -> int:
     from citerec.ranking.sample import open_corpus
     from citerec.evaluation.benchmark import given, make_queries, read_queries
     from citerec.evaluation.experiment import criteria, experiment, learned_from
+    from citerec.indexes.store import QUERIES
     from citerec.ground.settings import load_settings
     settings = load_settings(retrievers=args.retrievers)
     read = read_queries(args.queries) if args.queries else None
     names = list(dict.fromkeys(args.system or ["pipeline"]))
     with open_corpus(args.folder, settings) as corpus:
+        if read is None and (kept := corpus.folder / QUERIES).exists():
+            read = read_queries(kept)
+            print_remark(f"The queries are those in {kept}: {len(read)}.")
         queries = given(read or make_queries(corpus), not args.without_known, args.within)
         systems = _systems(names, corpus, settings)
         files = _run_files(Path(args.run_file) if args.run_file else None, list(systems))
@@ -301,7 +305,8 @@ def _queries(args: argparse.Namespace) -> int:
     """Make texts whose citations are known, of a corpus' papers and citing sentences, for `citerec evaluate`.
 
     FOLDER              a corpus
-    --out FILE!         where to write them: JSON lines, packed if the name ends in .gz
+    --out FILE          write them as JSON lines too, packed if the name ends in .gz; needed for a corpus that is not
+                        a folder of yours, because a folder keeps the queries that were made last
     --n N=300           so many queries of each kind at most
     --min-references N  evaluation.benchmark:make_queries
     --kind abstracts|sentences|both|markers=abstracts  abstracts and what they cite, citing sentences and what they
@@ -311,6 +316,9 @@ def _queries(args: argparse.Namespace) -> int:
     from citerec.ground.errors import InputError
     from citerec.evaluation.benchmark import make_queries, marker_queries
     from citerec.evaluation.fitting import training_queries
+    from citerec.indexes.store import QUERIES, write_queries
+    kept = Path(args.folder) / QUERIES if Path(args.folder).is_dir() else None
+    if not (args.out or kept): raise InputError(f"{args.folder} is not a folder.", "Name a file for them with --out.")
     if args.n < 1: raise InputError(f"--n is {args.n}, and no queries would be made.", "Give 1 or more.")
     with open_corpus(args.folder) as corpus:
         abstracts = make_queries(corpus, args.n, args.min_references) if args.kind in ("abstracts", "both") else []
@@ -319,12 +327,17 @@ def _queries(args: argparse.Namespace) -> int:
     made, none = [*abstracts, *sentences], f"The corpus in {args.folder} has no citing sentences."
     if not made: raise InputError(none, "Make queries of its abstracts: --kind abstracts.")
     if args.kind == "both" and not sentences: print_remark(none)
-    _write_queries(Path(args.out), made)
+    if args.out: _write_queries(Path(args.out), made)
+    try:
+        if kept: write_queries(kept, made)
+    except OSError as e:
+        if not args.out: raise
+        print_remark(f"{kept} cannot be written ({e.strerror}).")
     kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences)})
     cited = sum(len(query.relevant) for query in made)
-    print(f"{args.out}: {len(made):,} quer{'y' if len(made) == 1 else 'ies'} ({kinds}) "
+    print(f"{args.out or kept}: {len(made):,} quer{'y' if len(made) == 1 else 'ies'} ({kinds}) "
           f"with {cited:,} citation{'s' * (cited != 1)}; "
-          f"measure with `citerec evaluate {args.folder} --queries {args.out}`")
+          f"measure with `citerec evaluate {args.folder}{f' --queries {args.out}' if args.out else ''}`")
     return 0
 
 # %% ../../nbs/99_cli.ipynb #c009cc
