@@ -193,6 +193,7 @@ class Program(Record):
     libraries: dict[str, str]  # name -> version
     examples: dict[str, int] = {}  # part of the data -> examples
     data: str  # fingerprint of all examples
+    reach: str = ""  # places by which the measured orders could move a paper; "all": any; "": not known
     before: dict[str, float]  # measure -> value of the prompts that were in use
     after: dict[str, float]  # measure -> value with this version
     accepted: bool  # whether it was better on examples that it was not made from
@@ -272,8 +273,8 @@ def best_program(corpus: "Corpus",
         _note(corpus, f"The learned prompt {accepted[-1].number} was made {why}. The plain prompt is used. "
                       "Run `citerec optimise` to learn it again.")
     fit = [p for p in accepted if not _unfit(p, model)]
-    return max((p for p in fit if p.data == fit[-1].data), key=lambda p: (p.after.get("score", 0), p.number),
-               default=None)
+    return max((p for p in fit if (p.data, p.reach) == (fit[-1].data, fit[-1].reach)),
+               key=lambda p: (p.after.get("score", 0), p.number), default=None)
 
 # %% ../../nbs/51_prompts.ipynb #q09
 _ADVICE = "How to judge, as learned from earlier citations:"

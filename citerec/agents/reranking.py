@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Reader', 'READ', 'EXPLAINED', 'links', 'fused_scores', 'within_reach', 'order_prompt', 'order_scores', 'is_quoted',
-           'raised', 'llm_order', 'served', 'read_by', 'turns', 'RerankingAgent']
+           'raised', 'shown_places', 'order_shown', 'llm_order', 'served', 'read_by', 'turns', 'RerankingAgent']
 
 # %% ../../nbs/55_reranking.ipynb #c003
 from collections import Counter
@@ -21,7 +21,7 @@ from .prompts import Instructions, instructions_for, listed_order
 from .retrieval import make_candidates, queries_in
 from ..ground.quoting import gives_orders, quoted
 from ..ground.schema import AgentFailure, Evidence, PipelineState, RankedPaper, ScoredPaper
-from ..ground.settings import Settings, load_settings
+from ..ground.settings import Reach, Settings, load_settings
 from ..ground.text import sentences, title_and_abstract
 from ..ranking.choosing import choose
 from ..ranking.corpus import Corpus
@@ -51,21 +51,19 @@ def fused_scores(candidates: Sequence[ScoredPaper],
     return np.array([fused[i] for i in n])
 
 # %% ../../nbs/55_reranking.ipynb #c026w
-_REACH = 2  # places that a model may move a paper by, up or down
-
 def within_reach(order: Sequence[int],  # papers in the wanted order
                  places: Sequence[int],  # ascending: the present place of each paper
-                 reach: int = _REACH,  # most places by which a paper may move
+                 reach: Reach = 2,  # most places by which a paper may move; "all": any number
                  ) -> list[int]:  # papers, one for each place
     "The wanted order, changed so that no paper moves further than allowed."
-    rank = {paper: at for at, paper in enumerate(order)}
+    rank, most = {paper: at for at, paper in enumerate(order)}, inf if reach == "all" else reach
     waiting, out = [*range(len(places))], list[int]()
     for here in range(len(places)):
         able = []
         for i, paper in enumerate(waiting):  # if it is taken, every paper before it moves down a place
-            if places[paper] - places[here] > reach: break
+            if places[paper] - places[here] > most: break
             able.append(paper)
-            if places[min(here + i + 1, len(places) - 1)] - places[paper] > reach: break
+            if places[min(here + i + 1, len(places) - 1)] - places[paper] > most: break
         out.append(min(able, key=lambda paper: rank[paper]))
         waiting.remove(out[-1])
     return out
@@ -119,6 +117,22 @@ def raised(order: Sequence[int],  # papers in the order of a model
     rank = {paper: at for at, paper in enumerate(order) if at < paper and quoted[paper]}
     return sorted(range(len(quoted)), key=lambda paper: (rank.get(paper, paper), paper not in rank))
 
+# %% ../../nbs/55_reranking.ipynb #c026s
+def shown_places(papers: Sequence[tuple[str, str]],  # title and abstract of each, best first
+                 ) -> list[int]:  # ascending
+    "The places of the papers that a model is shown: the leading ones whose text does not look like an order to it."
+    return [i for i, (title, abstract) in enumerate(papers[:_LISTED]) if not gives_orders(f"{title}\n{abstract}")]
+
+def order_shown(answer: str,  # of a model
+                papers: Sequence[tuple[str, str]],  # title and abstract of each that it was shown
+                places: Sequence[int],  # ascending: the present place of each
+                reach: Reach,  # most places by which a paper may move; "all": any number
+                ) -> list[int]:  # papers, one for each place
+    "The order that a reader is shown: quoted papers rise as a model wants, within the reach."
+    wish = raised(listed_order(answer, len(papers)), [is_quoted(answer, abstract) for _, abstract in papers])
+    return within_reach(wish, places, reach)
+
+# %% ../../nbs/55_reranking.ipynb #c026l
 def _with_wish(paper: ScoredPaper, score: float, answer: str) -> ScoredPaper:
     "A paper with what a model said of it as signals: its score in the order, and whether a sentence of it is quoted."
     said = {"llm_order": score, "llm_quoted": float(is_quoted(answer, paper.abstract))}
@@ -130,19 +144,20 @@ def llm_order(text: str,  # the user's
               corpus: Corpus | None = None,  # its own instructions are used if it has some
               ) -> tuple[list[RankedPaper], list[Any], str]:  # the new order, the model's answers, and what went wrong
     "Let a language model put leading papers higher that it quotes; places keep their scores and confidences."
-    shown = [i for i, r in enumerate(ranked[:_LISTED]) if not gives_orders(f"{r.paper.title}\n{r.paper.abstract}")]
+    papers = [(r.paper.title, r.paper.abstract) for r in ranked]
+    shown = shown_places(papers)
     if len(shown) < 2: return list(ranked), [], ""
-    leading = [ranked[i].paper for i in shown]
+    papers = [papers[i] for i in shown]
     told = instructions_for("reranking", corpus, llm.model)
-    answer, = llm.ask([order_prompt(text, [(p.title, p.abstract) for p in leading], told)])
+    answer, = llm.ask([order_prompt(text, papers, told)])
     if answer.error: return list(ranked), [answer], str(answer.error)
     order = listed_order(answer.value, len(shown))
     if not order: return list(ranked), [answer], "The language model's answer holds no list of papers."
-    leading = [_with_wish(p, score, answer.value)
-               for p, score in zip(leading, order_scores(order, len(leading)), strict=True)]
-    wish = raised(order, [is_quoted(answer.value, p.abstract) for p in leading])
+    leading = [_with_wish(ranked[i].paper, score, answer.value)
+               for i, score in zip(shown, order_scores(order, len(shown)), strict=True)]
     out = list(ranked)
-    for place, chosen in zip(shown, within_reach(wish, shown), strict=True):
+    placed = order_shown(answer.value, papers, shown, llm.settings.llm_rerank_reach)
+    for place, chosen in zip(shown, placed, strict=True):
         out[place] = ranked[place].model_copy(update={"paper": leading[chosen]})
     return out, [answer], ""
 
@@ -292,7 +307,10 @@ def _by_model(llm: LLM, state: PipelineState, ranked: list[RankedPaper], corpus:
     "The order of a language model, what it cost, and what went wrong."
     stopped, answers = llm_stopped(state), list[Any]()
     if stopped: problem = stopped
-    else: ranked, answers, problem = llm_order(queries_in(state).body, ranked, llm, corpus)
+    else:
+        marked = state.prepared and state.prepared.marked  # learned prompts look at the words beside the mark
+        text = state.prepared.given if state.prepared and marked else queries_in(state).body
+        ranked, answers, problem = llm_order(text, ranked, llm, corpus)
     update = {"metadata": llm_report(state, llm, answers)}
     if not problem: return ranked, update, []
     of_call = answers[0].call.failure if answers else ""

@@ -33,7 +33,7 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from .. import __version__
-from ..agents.client import LLM
+from ..agents.client import LLM, Prompt, cost_of
 from citerec.agents.picker import (
     Engine, language_model, load_dspy, load_program, make_module, pick_with, place_of, quoted_candidates,
     quoted_context,
@@ -42,7 +42,7 @@ from citerec.agents.prompts import (
     MODULES, PROMPTS, Demonstration, Program, best_program, keep_program, learned_folder, listed_order,
     programs_in_use, programs_of, version_of, with_program,
 )
-from ..agents.reranking import order_prompt
+from ..agents.reranking import order_prompt, order_shown, shown_places
 from ..answering.cards import STYLE
 from ..answering.pipeline import untraced
 from ..ground.errors import BudgetError, InputError, ModelError, explain
@@ -50,7 +50,7 @@ from ..ground.files import is_trusted, read_plain_file, write_atomically
 from ..ground.identity import title_key
 from ..ground.quoting import gives_orders, one_line, visible
 from ..ground.schema import Paper, Record
-from ..ground.settings import Settings
+from ..ground.settings import Reach, Settings
 from ..indexes.models import made_here
 from ..ranking.corpus import Corpus
 
@@ -71,6 +71,7 @@ def title_likeness(a: str,
 
 # %% ../../nbs/86_optimising.ipynb #c007
 MEASURES = ("score", "R@5", "R@10", "R@20", "MRR", "top 1", "accuracy", "fuzzy")
+_ORDER = MEASURES[:6]  # those of an order
 
 def weights_of(settings: Settings,
                ) -> dict[int, float]:  # number of leading papers -> weight, adding up to 1
@@ -158,23 +159,31 @@ WORKERS = 4  # requests at a time
 @dataclass(frozen=True)
 class Tried:
     "What a version of the prompts did on some examples."
-    orders: list[list[str]]  # titles, best first
+    orders: list[list[str]]  # titles as a reader is shown them, best first
     chosen: list[str]  # titles
+    own: list[list[str]]  # titles in the model's own order
     failed: int = 0  # requests that failed
     stopped: str = ""  # why no more requests are sent
 
+def _ordered(pool: Sequence[Paper], answer: str, reach: Reach) -> tuple[list[str], list[str]]:
+    "The titles of a pool as a reader is shown them, and in the model's own order."
+    papers, titles = pairs(pool), [paper.title for paper in pool]
+    places, shown = shown_places(papers), list(titles)
+    own = [places[i] for i in listed_order(answer, len(places))]
+    chosen = order_shown(answer, [papers[i] for i in places], places, reach)
+    for place, paper in zip(places, chosen, strict=True): shown[place] = titles[places[paper]]
+    return shown, [titles[i] for i in (*own, *(i for i in range(len(pool)) if i not in own))]
+
 def _order_all(examples: Sequence[Example], program: Program | None, llm: LLM, workers: int,
-               ) -> tuple[list[list[str]], list[Any]]:
-    "The pools in the order of the model, and its answers."
-    told, orders, answers = with_program("reranking", program), list[list[str]](), list[Any]()
-    for start in range(0, len(examples), workers):
-        some = examples[start : start + workers]
-        answers += llm.ask([order_prompt(e.context, pairs(e.pool), told) for e in some])
-    for example, answer in zip(examples, answers, strict=True):
-        order = [] if answer.error else listed_order(answer.value, len(example.pool))
-        order += [i for i in range(len(example.pool)) if i not in order]
-        orders.append([example.pool[i].title for i in order])
-    return orders, answers
+               ) -> tuple[list[tuple[list[str], list[str]]], list[Any]]:
+    "The two orders of each pool, and the model's answers."
+    told, prompts, answers = with_program("reranking", program), list[Prompt](), list[Any]()
+    for example in examples:
+        papers = pairs(example.pool)
+        prompts.append(order_prompt(example.context, [papers[i] for i in shown_places(papers)], told))
+    for start in range(0, len(prompts), workers): answers += llm.ask(prompts[start : start + workers])
+    return [_ordered(example.pool, "" if answer.error else answer.value, llm.settings.llm_rerank_reach)
+            for example, answer in zip(examples, answers, strict=True)], answers
 
 def _choose_all(examples: Sequence[Example], program: Program | None, llm: LLM, workers: int,
                 ) -> tuple[list[str], list[Any]]:
@@ -198,7 +207,7 @@ def try_out(examples: Sequence[Example],
     spent = next((str(e) for e in errors if isinstance(e, BudgetError)), "")
     silent = len(errors) == len(answers) and not any(answer.call.output_tokens for answer in answers)
     dead = f"No request was answered: {errors[0]}" if errors and silent else ""
-    return Tried(orders, chosen, len(errors), spent or dead)
+    return Tried([shown for shown, _ in orders], chosen, [own for _, own in orders], len(errors), spent or dead)
 
 # %% ../../nbs/86_optimising.ipynb #c017
 OPTIMISERS = ("bootstrap", "mipro", "gepa")
@@ -357,6 +366,9 @@ class OptRun(Record):
     examples: dict[str, int]  # part of the data -> examples
     data: str  # fingerprint of the examples
     threshold: float
+    reach: str = ""  # most places by which a paper is moved; "all": any; "": not known, and so are the next two
+    unaided: dict[str, float] = {}  # measure -> value of the order without a model on the validation examples
+    test_unaided: dict[str, float] = {}  # the same on the test examples
     chance: dict[str, float] = {}  # measure -> value that chance reaches on the validation examples
     most: int  # steps at most
     steps: tuple[Step, ...] = ()
@@ -374,11 +386,13 @@ class OptRun(Record):
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     "Hold what a corpus has learned, so that no two runs write versions with one number."
-    path = learned_folder(folder, write=True) / ".lock"
-    lock = FileLock(path, timeout=0)
-    try: lock.acquire()
+    try:
+        lock = FileLock(learned_folder(folder, write=True) / ".lock", timeout=0)
+        lock.acquire()
     except Timeout:
         raise InputError(f"Another process improves the prompts of {folder}.", "Wait until it is done.") from None
+    except OSError as e:
+        raise InputError(f"Prompts cannot be kept in {folder} ({e.strerror}).", "Take a corpus of your own.") from None
     try: yield
     finally: lock.release()
 
@@ -444,17 +458,32 @@ def check_chance(sizes: Sequence[int],  # papers of each pool
                      f"{settings.opt_threshold:g}.",
                      "Use more wrong papers for each cited one, or a higher threshold.")
 
-def _check_task(parts: ExampleParts, optimiser: str, module: str, steps: int | None) -> None:
-    "Raise `InputError` if a task cannot be run."
+_MOST_STEPS = 20  # as in the settings; more would take days
+
+def _check_task(llm: LLM, optimiser: str, module: str, steps: int | None, workers: int) -> None:
+    "Raise `InputError` if a task cannot be run, whatever the examples are."
     if optimiser not in OPTIMISERS:
         raise InputError(f"There is no optimiser {one_line(optimiser)!r}.",
                          f"Choose from: {', '.join(OPTIMISERS)}.")
     if module not in MODULES:
         raise InputError(f"There is no module {one_line(module)!r}.", f"Choose from: {', '.join(MODULES)}.")
+    if steps is not None and not 0 <= steps <= _MOST_STEPS:
+        raise InputError(f"steps is {steps}.", f"Give 0 to {_MOST_STEPS}.")
+    if workers < 1: raise InputError(f"workers is {workers}.", "Give 1 or more.")
+    weights_of(llm.settings)
+    if llm.budget < cost_of(llm.price, 0, order_prompt("", [], PROMPTS["reranking"]).max_tokens):
+        raise InputError(f"The budget of ${llm.budget:g} does not pay for one answer.", "Raise CITEREC_LLM_BUDGET.")
+
+def _check_parts(parts: ExampleParts) -> None:
+    "Raise `InputError` if there are too few examples."
     if len(parts.train) < 2 or not parts.validation:
         raise InputError(f"There are {len(parts.train)} examples to learn from and {len(parts.validation)} to "
                          "choose by.", "Ask for more examples, or give a corpus with more citing sentences.")
-    if steps is not None and steps < 0: raise InputError(f"steps is {steps}.", "Give 0 or more.")
+
+def _check_answers(llm: LLM) -> None:
+    "Raise the error of a model that cannot be asked."
+    answer, = llm.ask([Prompt("optimising", "Answer with one word.", "Are you there?")])
+    if answer.error: raise answer.error
 
 # %% ../../nbs/86_optimising.ipynb #c014l
 class Loop:
@@ -473,11 +502,13 @@ class Loop:
                  workers: int,  # requests at a time
                  say: Callable[[str], None],  # gets a line on the progress
                  ):
-        _check_task(parts, optimiser, module, steps)
+        _check_task(llm, optimiser, module, steps, workers)
+        _check_parts(parts)
         settings = llm.settings
         self.corpus, self.parts, self.llm, self.optimiser, self.module = corpus, parts, llm, optimiser, module
         self.most = settings.max_opt_steps if steps is None else steps
         self.threshold, self.weights = settings.opt_threshold, weights_of(settings)
+        self.reach = str(settings.llm_rerank_reach)
         self.workers, self.say = min(workers, llm.parallel), say  # a model on this machine reads one after the other
         self.proposer = llm.beside(settings.llm_prompt_model) if settings.llm_prompt_model else llm
         self.chance = self.by_chance(parts.validation)
@@ -487,15 +518,22 @@ class Loop:
         "What orders and choices by chance reach on examples."
         return chance([len(e.pool) for e in examples], self.weights)
 
+    def unaided(self, examples: Sequence[Example]) -> dict[str, float]:
+        "What is reached without a model: the order of the pools, and the first paper of each."
+        titles = [[paper.title for paper in e.pool] for e in examples]
+        return measure(titles, [order[0] for order in titles], [e.positive.title for e in examples], self.weights)
+
     @property
     def key(self) -> str:
         "What is asked, as one text."
         return json.dumps([self.parts.fingerprint, self.llm.model, self.proposer.model, self.optimiser, self.module,
-                           self.threshold, self.most, sorted(self.weights.items()), version_of("dspy")])
+                           self.threshold, self.most, sorted(self.weights.items()), version_of("dspy"), self.reach])
 
     def figures(self, tried: Tried, examples: Sequence[Example]) -> dict[str, float]:
-        "What a trial reaches on examples."
-        return measure(tried.orders, tried.chosen, [e.positive.title for e in examples], self.weights)
+        "What a trial reaches on examples: as it is shown, and as \"own …\" in the model's own order."
+        golds = [e.positive.title for e in examples]
+        own = measure(tried.own, tried.chosen, golds, self.weights)
+        return measure(tried.orders, tried.chosen, golds, self.weights) | {f"own {name}": own[name] for name in _ORDER}
 
     def note(self, step: Step, **changes: Any) -> None:
         "Write a step down, and say what it was."
@@ -559,8 +597,8 @@ def _evaluate(loop: Loop, state: LoopState) -> LoopState:
     got = loop.figures(tried, loop.parts.validation)
     if state.get("step"): return _decide(loop, state, tried, got)
     enough = ", which is enough" if got["score"] >= loop.threshold else ""
-    said = (f"the prompts in use have a score of {got['score']:.3f}{enough}; "
-            f"chance reaches {loop.chance['score']:.3f}")
+    said = (f"the prompts in use have a score of {got['score']:.3f}{enough}; without a model it is "
+            f"{loop.run.unaided['score']:.3f}, by chance {loop.chance['score']:.3f}")
     loop.note(Step(step=0, program=loop.run.start, figures=got, accepted=True, failed=tried.failed, reason=said),
               missed=_missed(loop, tried))
     return {"figures": got}
@@ -592,8 +630,8 @@ def _update(loop: Loop, state: LoopState) -> LoopState:
         instructions=learned_instructions(module), demonstrations=learned_demonstrations(module, loop.parts.train),
         model=loop.llm.model, prompt_model=loop.proposer.model, optimiser=loop.optimiser, made=_now(),
         libraries={"citerec": __version__, "dspy": version_of("dspy")}, examples=loop.parts.counts,
-        data=loop.parts.fingerprint, before=state["figures"], after={}, accepted=False, reason="not measured yet",
-        cost=loop.llm.session()["cost"], state=state_of(module))
+        data=loop.parts.fingerprint, reach=loop.reach, before=state["figures"], after={}, accepted=False,
+        reason="not measured yet", cost=loop.llm.session()["cost"], state=state_of(module))
     keep_program(loop.corpus.folder, program)
     return {"step": step, "candidate": program, "proposed": None}
 
@@ -635,11 +673,9 @@ def _begin(loop: Loop) -> LoopState:
         loop.run = OptRun(run=uuid.uuid4().hex[:12], key=loop.key, begun=_now(), model=loop.llm.model,
                           prompt_model=loop.proposer.model, optimiser=loop.optimiser, module=loop.module,
                           examples=loop.parts.counts, data=loop.parts.fingerprint, threshold=loop.threshold,
+                          reach=loop.reach, unaided=loop.unaided(loop.parts.validation),
                           most=loop.most, start=at, current=at, chance=loop.chance)
-        try: keep_run(folder, loop.run)
-        except OSError as e:
-            raise InputError(f"Prompts cannot be kept in {folder} ({e.strerror}).",
-                             "Take a corpus of your own.") from None
+        keep_run(folder, loop.run)
         return {"step": 0, "current": current}
     return _go_on(loop, open_runs[-1], programs)
 
@@ -672,7 +708,8 @@ def _judge_on_test(loop: Loop) -> None:
         failed += tried.failed
     before, after = found[loop.run.start], found[loop.run.current]
     loop.run = loop.run.model_copy(update={"test_before": before, "test_after": after, "test_failed": failed,
-                                             "test_chance": loop.by_chance(loop.parts.test)})
+                                             "test_chance": loop.by_chance(loop.parts.test),
+                                             "test_unaided": loop.unaided(loop.parts.test)})
     if loop.run.current == loop.run.start: return
     told = {f"test {name}": value for name, value in after.items()}
     was = {f"test {name}": value for name, value in before.items()}
@@ -683,7 +720,7 @@ def _judge_on_test(loop: Loop) -> None:
 def _silent(line: str) -> None: pass
 
 def optimise(corpus: Corpus,  # its folder keeps the learned prompts
-             parts: ExampleParts,  # examples
+             parts: ExampleParts | Callable[[], ExampleParts],  # examples, or what makes them once all is checked
              llm: LLM,  # answers; its settings name the steps, the threshold, the weights and the model that proposes
              optimiser: str = "bootstrap",  # of `OPTIMISERS`
              module: str = "simple",  # of `citerec.agents.prompts.MODULES`
@@ -693,7 +730,11 @@ def optimise(corpus: Corpus,  # its folder keeps the learned prompts
              ) -> OptRun:  # what was done, also where the budget ended
     "Improve the prompts of a corpus; stopped in the middle, the same call goes on. Raises `InputError`, `ModelError`."
     load_dspy()
+    _check_task(llm, optimiser, module, steps, workers)
     with _alone(corpus.folder):
+        if callable(parts):
+            for model in {llm.model, llm.settings.llm_prompt_model or llm.model}: _check_answers(llm.beside(model))
+            parts = parts()
         loop = Loop(corpus, parts, llm, optimiser, module, steps, workers, say)
         state = _begin(loop)
         with untraced(): end = loop.graph().invoke(state, {"recursion_limit": _ROUNDS})
@@ -761,16 +802,29 @@ def versions(corpus: Corpus,
 # %% ../../nbs/86_optimising.ipynb #c009b
 _PROMPTS = {"reranking": "order of the leading papers", "picking": "choice of one paper"}
 
+def _differs(figures: dict[str, float]) -> bool:
+    "Whether a reader is shown another order than the model's own."
+    return any(figures.get(f"own {name}", figures.get(name)) != figures.get(name) for name in _ORDER)
+
+def _own_words(figures: dict[str, float]) -> str:
+    "The figures of the model's own order."
+    return ", ".join(f"{name} {figures[f'own {name}']:.3f}" for name in SHOWN if name in _ORDER)
+
 def _head(shown: Versions) -> list[str]:
     "What the run was asked to do, and how it ended."
     run = shown.run
     asked = f" with prompts by {run.prompt_model}" if run.prompt_model != run.model else ""
     counts = ", ".join(f"{n} {part}" for part, n in run.examples.items())
+    reach = {"all": "to any place", "": "by a number of places that is not known", "1": "by one place at most"}.get(
+        run.reach, f"by {run.reach} places at most")
     end = "finished" if run.finished else f"stopped: {run.stopped.rstrip('.')}" if run.stopped else "not finished"
     out = [f"Run {run.run} of {run.begun}: {run.optimiser}, {run.module}, {run.model}{asked}",
-           f"Examples: {counts}. Threshold {run.threshold:g}, {run.most} steps at most. The run is {end}."]
-    for name, figures in (("by chance", run.test_chance), ("before", run.test_before), ("after", run.test_after)):
+           f"Examples: {counts}. Threshold {run.threshold:g}, {run.most} steps at most. The run is {end}.",
+           f"Orders are as recommend shows them where the model may move a paper {reach} (llm_rerank_reach)."]
+    for name, figures in (("by chance", run.test_chance), ("without a model", run.test_unaided),
+                          ("before", run.test_before), ("after", run.test_after)):
         if figures: out.append(f"On the test examples {name}: {', '.join(f'{m} {figures[m]:.3f}' for m in SHOWN)}.")
+        if _differs(figures): out.append(f"The same in the model's own order: {_own_words(figures)}.")
     if run.test_failed: out.append(f"{run.test_failed} requests of the test examples had no usable answer, "
                                    "which counts as wrong.")
     return [one_line(line) for line in out]
@@ -784,14 +838,17 @@ def _cell(shown: Versions, step: Step, name: str) -> str:
 def _rows(shown: Versions) -> list[list[str]]:
     "A table of the steps, its head first."
     rows = [["step", "version", *SHOWN, "examples shown", "cost so far", "kept"]]
-    if shown.run.chance:
-        rows.append(["", "chance", *(f"{shown.run.chance[name]:.3f}" for name in SHOWN), "", "", ""])
+    for words, figures in (("chance", shown.run.chance), ("no model", shown.run.unaided)):
+        if figures: rows.append(["", words, *(f"{figures[name]:.3f}" for name in SHOWN), "", "", ""])
     for step in shown.run.steps:
         program = shown.programs.get(step.program)
         rows.append([str(step.step), str(step.program or "plain") if step.program or not step.step else "none",
                      *(_cell(shown, step, name) for name in SHOWN), str(len(program.demonstrations) if program else 0),
                      "unknown" if step.cost is None else f"${step.cost:.4f}",
                      "yes" if step.accepted else "no"])
+        if _differs(step.figures):
+            own = [f"{step.figures[f'own {name}']:.3f}" if name in _ORDER else "" for name in SHOWN]
+            rows.append(["", "own order", *own, "", "", ""])
     return rows
 
 # %% ../../nbs/86_optimising.ipynb #c010a

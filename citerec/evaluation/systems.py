@@ -276,7 +276,7 @@ _GRAPH = (*_SEARCH, "expansion_seeds", "max_expansion")
 _RANKED = (*_GRAPH, "retrieval_k")
 _PIPELINE = (*_RANKED, "reranker", "llm")
 _ASKED = ("llm_base_url", "llm_model", "llm_mode", "llm_seed", "llm_query", "llm_rerank",  # with a language model
-          "num_queries")
+          "llm_rerank_reach", "num_queries")
 _USES = {"fanout": _SEARCH, "fanout_max": _SEARCH, "rrf": _SEARCH,
          "expansion": _GRAPH, "cross_encoder": _GRAPH, "ranker": _RANKED,
          "ranker_without_contexts": _RANKED, "ranker_without_graph": _RANKED}

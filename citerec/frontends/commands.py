@@ -733,31 +733,33 @@ _LEARNED_FROM = 10  # wrong papers for each cited one from which a prompt is mad
 _NEGATIVES = 29  # where it is measured: the list of the picker has room for thirty papers
 
 # %% ../../nbs/98_commands.ipynb #c007a
+_FEWEST = 10  # citing sentences from which each of the three parts has one
 _NO_LIMIT = 86_400.0  # seconds; a ranking that a busy machine cut short would be another one the next time
 
-def _ranked_by(corpus: "Corpus") -> Callable[[str], list[str]]:
-    "What ranks papers for a passage, without a language model."
+def _ranked_by(corpus: "Corpus") -> Callable[[str, str], list[str]]:
+    "What ranks papers for a passage of a document, without a language model and what the document itself says."
     from citerec.evaluation.systems import DEPTH, PipelineSystem
     from citerec.ground.schema import SearchFilter
     from citerec.ground.settings import load_settings
     system = PipelineSystem(corpus, load_settings("offline", agent_timeout=_NO_LIMIT))
-    return lambda text: [paper_id for paper_id, _ in system(text, SearchFilter(), DEPTH)]
+    return lambda text, document: [i for i, _ in system(text, SearchFilter(exclude_ids=(document,)), DEPTH)]
 
 def examples_of(corpus: "Corpus",
                 n: int,  # citing sentences
                 say: Callable[[str], None],  # gets a line on the progress
                 negatives: int = _NEGATIVES,  # wrong papers for each cited one on which a prompt is measured
                 ) -> "ExampleParts":
-    "Examples of a corpus, in three parts; raises `InputError` where it has no citing sentences."
+    "Examples of a corpus, in three parts; raises `InputError` where it has too few citing sentences."
     from dataclasses import replace
 
     from citerec.ground.errors import InputError
     from citerec.evaluation.benchmark import make_examples, split_examples
     from citerec.evaluation.optimising import runs_of
     from citerec.evaluation.optimising import ExampleParts
-    if not corpus.manifest["counts"]["contexts"]:
-        raise InputError("This corpus has no citing sentences to learn from.",
-                         "Build one with them, as from arXiv, or with --source scholarcopilot.")
+    found = corpus.manifest["counts"]["contexts"]
+    if found < _FEWEST:
+        raise InputError(f"This corpus has {found or 'no'} citing sentences to learn from.",
+                         f"Build one with {_FEWEST} or more, as from arXiv, or with --source scholarcopilot.")
     say(f"making {n} examples of citing sentences …")
     finished = [run for run in runs_of(corpus.folder) if run.finished]
     missed = finished[-1].missed if finished else ()
@@ -779,13 +781,10 @@ def _view(args: argparse.Namespace, corpus: "Corpus") -> int:
     else: print(shown)
     return 0
 
-_FEWEST = 10  # citing sentences from which each of the three parts has one
-
 def _check_wanted(args: argparse.Namespace, settings: "Settings") -> None:
     "Raise `InputError` for what cannot be reached, before examples are made, which takes minutes."
     from citerec.ground.errors import InputError
     from citerec.evaluation.optimising import check_chance
-    if (args.max_opt_steps or 0) < 0: raise InputError(f"--steps is {args.max_opt_steps}.", "Give 0 or more.")
     if args.examples < _FEWEST:
         raise InputError(f"--examples is {args.examples}, too few to learn from, to choose by and to judge by.",
                          f"Give {_FEWEST} or more.")
@@ -794,33 +793,33 @@ def _check_wanted(args: argparse.Namespace, settings: "Settings") -> None:
 
 def _run(args: argparse.Namespace, corpus: "Corpus", settings: "Settings") -> "OptRun":
     "Make examples, and improve the prompts on them."
-    from citerec.agents.picker import load_dspy
     from citerec.ground.errors import InputError
     from citerec.evaluation.optimising import optimise
     from citerec.agents.client import make_llm
-    load_dspy()  # says how to install it, where it is missing
     llm = make_llm(settings)
     if llm is None:
         raise InputError("There is no language model whose prompts could be improved.",
                          "Set OPENAI_API_KEY, or choose one with --llm, --base-url and --model.")
     say = partial(show_progress, args)
     say(llm.describe())
-    examples = examples_of(corpus, args.examples, say, args.negatives)
-    return optimise(corpus, examples, llm, args.optimiser, args.module, args.max_opt_steps, say=say)
+    examples = partial(examples_of, corpus, args.examples, say, args.negatives)  # made when all is checked
+    return optimise(corpus, examples, llm, args.optimiser, args.module, say=say)
 
 # %% ../../nbs/98_commands.ipynb #c010
 def _optimise(args: argparse.Namespace) -> int:
     """Improve the prompts of a corpus on its own citations.
 
-    The prompts order and choose papers for citing sentences; what is better is kept. Stopped in the middle, the same
-    command continues. Exit code 1: it was stopped, or there is no run to view. Needs: pip install "citerec[dspy]".
+    The prompts order and choose papers for citing sentences; what is better is kept. Orders are measured as recommend
+    shows them with the same reach: set CITEREC_LLM_RERANK and CITEREC_LLM_RERANK_REACH to show them. Stopped in the
+    middle, the same command continues. Exit code 1: it was stopped, or there is no run to view. Needs: pip install
+    "citerec[dspy]".
 
     FOLDER                     a corpus with citing sentences, which keeps the prompts
     optimiser: --optimizer, --optimiser bootstrap|mipro|gepa=bootstrap  bootstrap looks for examples to show, mipro and
                                gepa propose instructions as well
     --module simple|query_then_select|rerank_and_select|verify_and_select=simple  how one paper is chosen
     max_opt_steps: --steps N; opt_threshold: --threshold SHARE; llm_budget: --budget DOLLARS;
-     llm_prompt_model: --prompt-model NAME  ground.settings:Settings
+     llm_prompt_model: --prompt-model NAME; llm_rerank_reach: --reach PLACES  ground.settings:Settings
     --examples N={_EXAMPLES}   citing sentences used
     --negatives N={_NEGATIVES}  wrong papers for each cited one on which prompts are measured; more are harder;
                                prompts are made from {_LEARNED_FROM} of them at most
@@ -829,7 +828,8 @@ def _optimise(args: argparse.Namespace) -> int:
     """
     from citerec.ranking.sample import open_corpus
     from citerec.ground.settings import load_settings
-    chosen = {name: getattr(args, name) for name in ("llm_prompt_model", "llm_budget", "opt_threshold")}
+    chosen = {name: getattr(args, name) for name in (
+        "llm_prompt_model", "llm_budget", "opt_threshold", "llm_rerank_reach", "max_opt_steps")}
     settings = load_settings(args.preset, **model_chosen(args), **chosen)
     if args.view is None: _check_wanted(args, settings)  # before anything is loaded
     with open_corpus(args.folder) as corpus:
