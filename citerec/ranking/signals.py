@@ -319,7 +319,7 @@ def further_signals(corpus: Corpus,
     if not names: return {}, {}
     near = {name: answered(corpus, queries, filters, name)[0][queries.body] for name in names}
     among = view(corpus, SearchFilter(year_max=filters.year_max, exclude_ids=filters.exclude_ids)).allowed
-    further = np.mean([_standard(values, among) for values in near.values()], axis=0, dtype=np.float32)
+    further: np.ndarray = np.stack([_standard(values, among) for values in near.values()]).mean(axis=0)
     alone = _placed("further", further, among)
     if np.isnan(dense).all(): return near, alone
     return near, alone | _placed("further_both", further + _standard(dense, among), among)
