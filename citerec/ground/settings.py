@@ -147,6 +147,9 @@ def _key(known: str,  # environment variable of other programs for the same key
 # %% ../../nbs/03_settings.ipynb #c011l
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-12-v2"  # ONNX copy in the `reranker` extra, else from the hub
 
+_CONFIG = SettingsConfigDict(env_prefix="CITEREC_", extra="ignore", frozen=True, populate_by_name=True,
+                             validate_default=True)
+
 def _also(known: str,  # environment variable of another program for the same thing
           default: Any,
           ) -> Any:
@@ -163,8 +166,7 @@ def _sources(cls: type[BaseSettings], settings_cls: type[BaseSettings], init_set
 # %% ../../nbs/03_settings.ipynb #c011j
 class Settings(BaseSettings):
     "Every choice that can be made without changing code."
-    model_config = SettingsConfigDict(env_prefix="CITEREC_", extra="ignore", frozen=True, populate_by_name=True,
-                                      validate_default=True)
+    model_config = _CONFIG
 
     # ---- The answer
     preset: str = "offline"  # named set of choices: offline, thorough, openai, ollama or compatible, see `PRESETS`

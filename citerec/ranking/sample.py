@@ -92,11 +92,6 @@ class Embedding:
     papers: int  # number of papers
     folder: str  # in the folder `embeddings` of the corpus
 
-    @property
-    def retriever(self) -> str:
-        "Its name among the retrievers of a corpus."
-        return f"{OF_MODEL}{self.model}"
-
 _READABLE = 60  # most characters of a model's name in the name of its folder
 
 def _folder_name(model: str, sha256: str) -> str:

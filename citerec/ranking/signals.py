@@ -32,7 +32,7 @@ from citerec.ranking.mentions import (
     CARD, Mentions, Tuned, authors_named, load_tuned, masked_for_encoder, mentions, name_votes, own_tuned, years_apart,
 )
 from citerec.ranking.sample import (
-    FurtherEmbedding, embeddings_of,
+    OF_MODEL, FurtherEmbedding, embeddings_of,
 )
 
 # %% ../../nbs/45_signals.ipynb #s005
@@ -250,10 +250,10 @@ def tuned_signals(corpus: Corpus,
 def _loaded(corpus: Corpus, _state: tuple[tuple[str, int], ...]) -> dict[str, FurtherEmbedding]:
     out = dict[str, FurtherEmbedding]()
     for embedding in embeddings_of(corpus):
-        further = FurtherEmbedding(corpus, embedding)
+        name, further = f"{OF_MODEL}{embedding.model}", FurtherEmbedding(corpus, embedding)
         try: _ = further.embedder.sha256, further.index
-        except CiterecError as e: corpus.notes.append(f"{embedding.retriever} is not asked. {e}")
-        else: out[embedding.retriever] = further
+        except CiterecError as e: corpus.notes.append(f"{name} is not asked. {e}")
+        else: out[name] = further
     return out
 
 def further_embeddings(corpus: Corpus,
@@ -309,7 +309,7 @@ def further_signals(corpus: Corpus,
     if not names: return {}, {}
     near = {name: answered(corpus, queries, filters, name)[0][queries.body] for name in names}
     among = view(corpus, SearchFilter(written=filters.written, exclude_ids=filters.exclude_ids)).allowed
-    further = np.mean([_standard(values, among) for values in near.values()], axis=0, dtype=np.float32)
+    further: np.ndarray = np.stack([_standard(values, among) for values in near.values()]).mean(axis=0)
     alone = _placed("further", further, among)
     if np.isnan(dense).all(): return near, alone
     return near, alone | _placed("further_both", further + _standard(dense, among), among)
