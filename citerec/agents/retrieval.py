@@ -128,19 +128,9 @@ class Aggregated:
     "A paper that one or more retrievers found."
     paper_id: str
     score: float  # of the aggregation
-    ranks: Mapping[str, int]  # retriever -> place in its list, from 1
+    ranks: Mapping[str, int]  # retriever that found it -> place in its list, from 1
     scores: Mapping[str, float]  # retriever -> its own score
     normalised: Mapping[str, float]  # retriever -> its score, scaled to 0 to 1 within its list
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        "The retrievers that found it."
-        return tuple(self.ranks)
-
-    @property
-    def count(self) -> int:
-        "How many retrievers found it."
-        return len(self.ranks)
 
 # %% ../../nbs/53_retrieval.ipynb #c005b
 def normalised(scores: Sequence[float],
