@@ -64,22 +64,29 @@ class ExpansionAgent:
                  state: PipelineState,
                  ) -> dict[str, Any]:  # `expanded_candidates` and `evidence`
         "Expand the candidates of retrieval, and give every candidate its citation paths."
-        corpus, settings = self.corpus, self.settings
+        corpus, settings, evidence, filters = self.corpus, self.settings, state.evidence, state.filters
         known, graph, most = corpus.columns.row_of, corpus.graph, settings.max_expansion
         unique = {c.paper_id: c for c in state.retrieval_candidates}.values()
         originals = [c for c in unique if c.paper_id in known]
         rows, titles = [known[c.paper_id] for c in originals], {known[c.paper_id]: c.title for c in originals}
-        seeds = rows[: settings.expansion_seeds]
-        allowed = view(corpus, state.filters).allowed.copy()
-        allowed[rows] = False
-        added, evidence = expand(graph, seeds, corpus.columns.citation_counts, most, allowed), state.evidence
+        closest = rows
         if evidence is not None:
-            asked, cited = ask_for(corpus, state, settings), known_papers(corpus, state.filters)
-            seen = view(corpus, state.filters)
+            asked, cited = ask_for(corpus, state, settings), known_papers(corpus, filters)
+            if filters != filters.unlimited: closest = list(asked.fused[: settings.retrieval_k])
+        seeds, seen = closest[: settings.expansion_seeds], view(corpus, filters.unlimited)
+        limited = view(corpus, filters)
+        def added_to(rows: list[int], allowed: np.ndarray) -> list[int]:
+            able = allowed.copy()
+            able[rows] = False
+            return expand(graph, seeds, corpus.columns.citation_counts, most, able)
+        added = added_to(rows, limited.allowed)
+        if evidence is not None:
             signals = known_signals(corpus, cited, asked.whole["dense"][cited], seen)
-            evidence = graph_evidence(corpus, asked, evidence, rows, seeds, added, state.filters, most,
-                                      beside_known(signals, seen.allowed).tolist())
+            beside, more = (beside_known(signals, among.allowed).tolist() for among in (seen, limited))
+            evidence = graph_evidence(corpus, asked, evidence, closest, seeds, added_to(closest, seen.allowed), filters,
+                                      most, beside, [*added, *more] if filters != filters.unlimited else ())
             evidence = known_evidence(corpus, evidence, cited, signals)
+        titles |= {known[i]: brief[0] for i, brief in corpus.briefs([corpus.ids[s] for s in seeds]).items()}
         def with_paths(c: ScoredPaper) -> ScoredPaper:
             paths = citation_paths(graph, known[c.paper_id], seeds, corpus.ids, titles)
             links = {f"seed_{p.relation.value}s": float(p.count) for p in paths}

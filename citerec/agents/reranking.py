@@ -28,7 +28,7 @@ from ..ranking.corpus import Corpus
 from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.known import known_paths
 from ..ranking.ranker import Ranker
-from ..ranking.signals import Queries, claim_scores, features, fuse, wider_paths, year_of_draft
+from ..ranking.signals import Queries, claim_scores, features, fuse, view, wider_paths
 
 # %% ../../nbs/55_reranking.ipynb #c005
 def links(candidate: ScoredPaper,
@@ -133,6 +133,11 @@ def order_shown(answer: str,  # of a model
     return within_reach(wish, places, reach)
 
 # %% ../../nbs/55_reranking.ipynb #c026l
+def _with_wish(paper: ScoredPaper, score: float, answer: str) -> ScoredPaper:
+    "A paper with what a model said of it as signals: its score in the order, and whether a sentence of it is quoted."
+    said = {"llm_order": score, "llm_quoted": float(is_quoted(answer, paper.abstract))}
+    return paper.model_copy(update={"signals": paper.signals | said})
+
 def llm_order(text: str,  # the user's
               ranked: Sequence[RankedPaper],  # best first
               llm: LLM,
@@ -148,7 +153,7 @@ def llm_order(text: str,  # the user's
     if answer.error: return list(ranked), [answer], str(answer.error)
     order = listed_order(answer.value, len(shown))
     if not order: return list(ranked), [answer], "The language model's answer holds no list of papers."
-    leading = [ranked[i].paper.model_copy(update={"signals": ranked[i].paper.signals | {"llm_order": score}})
+    leading = [_with_wish(ranked[i].paper, score, answer.value)
                for i, score in zip(shown, order_scores(order, len(shown)), strict=True)]
     out = list(ranked)
     placed = order_shown(answer.value, papers, shown, llm.settings.llm_rerank_reach)
@@ -259,42 +264,49 @@ def turns(scores: np.ndarray,  # of the leading candidates, falling
     return out
 
 # %% ../../nbs/55_reranking.ipynb #c029c
-def _judged(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
-            queries: Queries) -> tuple[np.ndarray, np.ndarray | None]:
-    "Scores and confidences of all candidates; those of a list that the filter names are compared with each other."
-    table = features(evidence, queries, year_of_draft(state.filters))
+def _judged(ranker: Ranker, state: PipelineState, evidence: Evidence, queries: Queries,
+            ) -> tuple[np.ndarray, np.ndarray | None]:
+    "Scores and confidences of all candidates, which are the same under any limits."
+    table = features(evidence, queries, state.filters.written)
     scores = ranker.score(table)
-    if state.filters.within_ids:
-        chosen = choose(corpus, state.user_text, evidence.rows, scores, state.filters.exclude_ids)
-        if chosen: return chosen
-    return scores, ranker.confidence(table, scores)
+    return scores, ranker.confidence(table, scores, evidence.pool)
 
 # %% ../../nbs/55_reranking.ipynb #c029m
-def _reordered(state: PipelineState, scores: np.ndarray, claims: Sequence[int | None]) -> tuple[np.ndarray, np.ndarray]:
-    "The best candidates by their scores, and after the claims have taken turns."
-    order = np.argsort(-scores, kind="stable")[:_KEPT]
-    if state.filters.within_ids: return order, order  # the trees for lists have judged
-    leading = order[:EXPLAINED]
-    changed = leading[turns(scores[leading], [claims[i] for i in leading])]
-    return order, np.concatenate([changed, order[EXPLAINED:]])
+def _reordered(scores: np.ndarray, claims: Sequence[int | None], pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    "The order after the claims have taken turns; and for each candidate, whose score and confidence it now has."
+    order, place = np.argsort(-scores, kind="stable"), np.empty(len(scores), dtype=int)
+    place[order] = np.arange(len(order))
+    leading = order[pool[order]][:EXPLAINED]
+    changed, stands = leading[turns(scores[leading], [claims[i] for i in leading])], np.arange(len(scores))
+    stands[changed], place[changed] = leading, place[leading]
+    return np.lexsort((place, -scores[stands])), stands
 
 # %% ../../nbs/55_reranking.ipynb #c029mr
 def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
                read: Reader) -> tuple[list[RankedPaper], str]:
     "The best candidates of the evidence, and the reason if a wanted cross-encoder has not read them."
-    queries = queries_in(state)
-    scores, confidence = _judged(corpus, ranker, state, evidence, queries)
-    claims = served(evidence, queries)
-    order, changed = _reordered(state, scores, claims)
-    candidates = _with_paths(corpus, state, evidence, changed)
+    queries, claims = queries_in(state), served(evidence, queries_in(state))
+    scores, confidence = _judged(ranker, state, evidence, queries)
+    order, stands = _reordered(scores, claims, evidence.pool)
+    sure = None if confidence is None else confidence[stands]
+    listed = view(corpus, state.filters).allowed[evidence.rows]
+    chosen = choose(corpus, state.user_text, evidence.rows[listed], scores[listed], state.filters.exclude_ids) \
+        if state.filters.within_ids else None
+    if chosen:
+        order, choice = np.flatnonzero(listed)[np.argsort(-chosen[0], kind="stable")], np.zeros(len(scores))
+        scores[listed], choice[listed] = chosen
+    else: order, scores = order[listed[order]], scores[stands]
+    order = order[:_KEPT]
+    candidates = _with_paths(corpus, state, evidence, order)
     leading = candidates[:READ] if set(claims) <= {None} else []  # a text of several claims is not read
     logits, unread = read(queries.body, leading)
     candidates[: len(leading)] = leading
-    falling = scores[order]  # the places keep the scores and confidences that they had
-    sure = None if confidence is None else confidence[order]
-    return [RankedPaper(paper=candidates[p], rerank_score=float(falling[i]), claim=claims[changed[p]],
-                        confidence=None if sure is None else float(sure[i]))
-            for i, p in enumerate(_places(falling, logits))], unread
+    def ranked(i: int, p: int) -> RankedPaper:  # the places keep their scores and what is computed from these
+        own = order[p if chosen else i]
+        return RankedPaper(paper=candidates[p], rerank_score=float(scores[order[i]]), claim=claims[order[p]],
+                           confidence=None if sure is None else float(sure[own]),
+                           choice=float(choice[order[i]]) if chosen else None)
+    return [ranked(i, p) for i, p in enumerate(_places(scores[order], logits))], unread
 
 # %% ../../nbs/55_reranking.ipynb #c029b
 def _by_model(llm: LLM, state: PipelineState, ranked: list[RankedPaper], corpus: Corpus | None = None,
@@ -337,14 +349,17 @@ class RerankingAgent:
 
     def __call__(self,
                  state: PipelineState,
-                 ) -> dict[str, Any]:  # `reranked_candidates`; with a model `metadata`, where it failed `errors`
+                 ) -> dict[str, Any]:  # `reranked_candidates`, `metadata` with a `trace`; after a fault `errors`
         "Order the candidates of the evidence."
         ranked, unread = self._ordered(state)
-        failures, update = list[AgentFailure](), dict[str, Any]()
+        trace = state.metadata.get("trace", {}) | {"ranked": [r.paper.paper_id for r in ranked]}
+        state = state.model_copy(update={"metadata": {**state.metadata, "trace": trace}})
+        failures, update = list[AgentFailure](), dict[str, Any]({"metadata": state.metadata})
         if unread:
             failures.append(AgentFailure(agent="reranking", kind="ModelError", message=unread, fallback=_NOT_READ))
         if self.llm:
-            ranked, update, more = _by_model(self.llm, state, ranked, self.corpus)
+            ranked, told, more = _by_model(self.llm, state, ranked, self.corpus)
+            update |= told
             failures += more
         if failures or self.llm: update["errors"] = (*state.errors, *failures)
         return {"reranked_candidates": tuple(ranked), **update}

@@ -5,9 +5,10 @@
 # %% auto #0
 __all__ = ['MOST_WORDS', 'SCANT', 'NOTHING_FITS', 'plain_title', 'title_stems', 'look_alike', 'composed', 'best_confidence',
            'worth_showing', 'foundational', 'set_back', 'intent_match', 'text_is_far', 'is_thin', 'papers_on', 'gaps',
-           'coverage_notice', 'claim_in', 'recommend', 'SynthesisAgent']
+           'coverage_notice', 'below_threshold', 'claim_in', 'recommend', 'SynthesisAgent']
 
 # %% ../../nbs/59_synthesis.ipynb #c003
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -119,6 +120,7 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
                   min_confidence: float = 0.0,  # least calibrated confidence
                   exclude_ids: Sequence[str] = (),  # papers never to show
                   records: Mapping[str, Paper] = {},  # id -> full record, as far as known
+                  given: bool = False,  # whether the reader gave the threshold: nothing below it is shown then
                   ) -> tuple[list[GroundedPaper], dict[str, list[str]], dict[str, int]]:
     "What is kept; id -> ids of its other records, which are folded into it; and how many were dropped, by reason."
     kept: list[GroundedPaper] = []
@@ -128,12 +130,13 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
     allowed = [c for c in composed(candidates) if c.paper.paper_id not in exclude_ids]
     dropped["excluded"] = len(candidates) - len(allowed)
     best = best_confidence(allowed)
-    none_reaches = best is not None and best < min_confidence
+    none_reaches = not given and best is not None and best < min_confidence
     for c in allowed:
         known = c.paper
         brief = Paper(paper_id=known.paper_id, title=known.title or known.paper_id, year=known.year)
         paper = records.get(known.paper_id) or brief
-        low = c.confidence is not None and c.confidence < min_confidence
+        sure = c.confidence if given or c.choice is None else max(c.confidence or 0, c.choice)
+        low = sure is not None and sure < min_confidence
         same = next((id for id, other in papers.items() if look_alike(paper, other)), None)
         if same:
             folded.setdefault(same, []).append(known.paper_id)
@@ -293,6 +296,15 @@ def coverage_notice(corpus: Corpus,
     if not missing: return NOTHING_FITS
     return f"{NOTHING_FITS} This corpus has next to nothing on {joined_with_and(missing).replace(' and ', ' or ')}."
 
+def below_threshold(low: Sequence[GroundedPaper],  # candidates below the threshold, one or more
+                    min_confidence: float,
+                    ) -> str:  # a sentence
+    "How many papers stay below a threshold that the reader gave, and the nearest of them."
+    nearest = max(low, key=lambda c: c.confidence or 0)
+    many = f"{len(low)} paper{'s have' if len(low) > 1 else ' has'} less than {100 * min_confidence:g} %"
+    title = nearest.paper.title or nearest.paper.paper_id
+    return f"{many}; the nearest is “{title}” with {math.floor(100 * (nearest.confidence or 0))} %."
+
 # %% ../../nbs/59_synthesis.ipynb #c013
 def claim_in(state: PipelineState,
              claim: int | None,  # of a candidate
@@ -326,6 +338,7 @@ def recommend(candidate: GroundedPaper,
         url=paper.url, doi=paper.doi, arxiv_id=paper.arxiv_id, bibkey=paper.bibkey, bibtex=paper.bibtex,
         justification=candidate.justification,
         supporting_snippet=candidate.supporting_snippet, text_kind=paper.text_kind, confidence=candidate.confidence,
+        choice=candidate.choice,
         citation_intent_match=candidate.intent_match or match, flags=candidate.flags, paths=paths,
         path="; ".join(map(str, paths)) or "found by its text alone", signals=candidate.paper.signals,
         claim=claim, claim_span=span, foundational=foundational, also=tuple(map(_called, also)), known_as=known_as)
@@ -367,10 +380,15 @@ class SynthesisAgent:
         "Choose, order and label what is shown."
         wanted = state.metadata.get("min_confidence")
         least = self.settings.min_confidence if wanted is None else float(wanted)
+        given = wanted is not None or "min_confidence" in self.settings.model_fields_set
         records = {p.paper_id: p for p in self.corpus.papers([c.paper.paper_id for c in state.grounded_candidates])}
-        kept, folded, dropped = worth_showing(state.grounded_candidates, least, state.filters.exclude_ids, records)
+        shown, exclude = state.grounded_candidates, state.filters.exclude_ids
+        kept, folded, dropped = worth_showing(shown, least, exclude, records, given)
         kept = kept[: state.k]
         metadata = {**state.metadata, "dropped": dropped, "min_confidence": least}
+        able = (c for c in shown if c.confidence is not None and c.paper.paper_id not in exclude)
+        low = [c for c in able if (c.confidence or 0) < least]
+        if given and low: metadata["below"] = below_threshold(low, least)
         if kept and is_thin(best_confidence(kept), text_is_far(state.evidence), least):
             keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
             metadata["coverage"] = coverage_notice(self.corpus, keywords)

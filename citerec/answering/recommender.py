@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['LARGEST_COUNT', 'KINDS', 'as_markdown', 'table_of', 'plotted', 'Recommendations', 'Limits', 'checked_count',
            'nearest', 'ids_of_named', 'limits_filter', 'check_kinds', 'question', 'joined', 'contributions', 'Share',
-           'signal_shares', 'Explanation', 'Recommender', 'load']
+           'signal_shares', 'Explanation', 'Recommender', 'load', 'message_text']
 
 # %% ../../nbs/69_recommender.ipynb #c003
 import asyncio
@@ -13,7 +13,7 @@ import os
 import re
 import textwrap
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import date
@@ -28,7 +28,7 @@ import numpy as np
 
 from ..agents.prompts import instructions_for
 from ..agents.query import check_text
-from ..agents.retrieval import queries_in
+from ..agents.retrieval import chosen_retrievers, queries_in
 from .answers import Answer, astream_answer, is_well_answered, paper_passages
 from citerec.answering.cards import (
     GREY, QUOTE_CSS, STYLE, _bar, as_papers, below, bracketed_year, html_of, list_as_html, list_as_text, nothing,
@@ -36,7 +36,7 @@ from citerec.answering.cards import (
 )
 from .filters import by_rules, parse_query, reformulate
 from .library import Library
-from .pipeline import AgentEvent, Pipeline, agent_in_words
+from .pipeline import AgentEvent, Pipeline, agent_in_words, trace_rows
 from citerec.answering.search import (
     NOTHING_NEAR, SearchResult, SearchResults, limits_in_words, read_query, results_are_far, search,
 )
@@ -53,7 +53,7 @@ from ..markup.references import Citable, markdown_address, markdown_text
 from ..ranking.corpus import Corpus
 from ..ranking.ranker import Ranker
 from ..ranking.sample import open_corpus
-from ..ranking.signals import FAMILIES, NAMES, features, year_of_draft
+from ..ranking.signals import FAMILIES, NAMES, features
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -83,6 +83,7 @@ def _row(r: Recommendation) -> tuple[str, ...]:
     writers = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     cited = "" if r.citation_count is None else f"{r.citation_count:,}"
     sure = "" if r.confidence is None else percentage(r.confidence)
+    if r.choice is not None: sure = f"{sure} ({percentage(r.choice)} among these)".strip()
     return f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, cited, one_line(r.paper_id)
 
 # %% ../../nbs/69_recommender.ipynb #b006y
@@ -202,6 +203,11 @@ class Recommendations(Citable, Sequence[Recommendation]):
         "One short row a paper."
         return table_of(self)
 
+    def trace(self) -> "pandas.DataFrame":
+        "Where each paper was after each stage of the run: in the list of every retriever, fused, ranked, and so on."
+        import pandas
+        return pandas.DataFrame(trace_rows(self.state)).dropna(axis=1, how="all")
+
     def plot(self) -> "matplotlib.figure.Figure":
         "The papers by year and citations; colour and size show the confidence, numbers the rank."
         return plotted(self)
@@ -236,11 +242,12 @@ class Recommendations(Citable, Sequence[Recommendation]):
         return {"recommendations": [r.model_dump(mode="json") for r in self],
                 "coverage": told.get("coverage", ""), "said": list(told.get("said", ())),
                 "notes": list(told.get("notes", ())), "errors": [e.model_dump(mode="json") for e in self.state.errors],
-                "dropped": dict(told.get("dropped", {})),
+                "dropped": dict(told.get("dropped", {})), "below": told.get("below", ""),
                 "analysis": analysis.model_dump(mode="json") if analysis else None,
                 "selected": self._selected(),
                 "corpus": {name: corpus[name] for name in ("folder", "papers")} if corpus else None,
-                **({"llm": told["llm"]} if told.get("llm") else {})}
+                **({"llm": told["llm"]} if told.get("llm") else {}),
+                **({"trace": told["trace"]} if "why" in told.get("trace", {}) else {})}
 
 # %% ../../nbs/69_recommender.ipynb #c005b
 def _alone(recommendation: Recommendation) -> PipelineState:
@@ -299,7 +306,9 @@ class Limits(TypedDict, total=False):
     exclude: str | Sequence[str] | None  # papers never to recommend, by id, DOI, arXiv id or link
     within: str | Sequence[str] | None  # the only papers that may be recommended, named in the same ways
     known: str | Sequence[str] | None  # papers that the draft already cites: what goes with them comes first
+    written: int | None  # year in which the text was written: what is much younger is left out, and is no evidence
     again: bool | None  # recommend known papers again; left out: only others
+    retrievers: str | Sequence[str] | None  # searches asked: bm25, dense, embedding:NAME; left out: as in the settings
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
 # %% ../../nbs/69_recommender.ipynb #c006c
@@ -394,6 +403,7 @@ def limits_filter(corpus: Corpus, concepts: Counter[str], limits: Limits) -> Sea
         language=_one(words("language"), "language"), bibkey=_one(words("bibkey"), "bibkey"),
         has_awards=None if limits.get("has_awards") is None else bool(limits["has_awards"]),
         year_min=first, year_max=last, min_citations=least or 0,
+        written=checked_count(limits.get("written"), "year of the text (written)", *_YEARS),
         concepts=_known_concepts(concepts, _names(limits.get("concepts"), "concepts")),
         exclude_ids=named("exclude", _EXCLUDED), within_ids=within,
         known_ids=named("known", "cited already"), again=bool(limits.get("again")))
@@ -422,6 +432,8 @@ def question(corpus: Corpus,
     metadata: dict[str, Any] = {"corpus": facts}
     least = _share(limits.get("min_confidence"), "minimum confidence (min_confidence)")
     if least is not None: metadata["min_confidence"] = least  # agent 5 takes it before the setting
+    if asked := _names(limits.get("retrievers"), "retrievers"):
+        metadata["retrievers"] = list(chosen_retrievers(corpus, asked))  # agent 2 takes it before the setting
     return PipelineState(user_text=text, k=settings.k if wanted is None else wanted,
                          filters=limits_filter(corpus, concepts, limits), metadata=metadata)
 
@@ -447,7 +459,7 @@ def _of(family: str, *beginnings: str) -> tuple[str, ...]:
     return tuple(name for name in FAMILIES[family] if name.startswith(beginnings))
 
 KINDS: dict[str, tuple[str, ...]] = {  # name for readers -> columns of the ranker
-    "meaning": (*_of("text", "dense", "centroid", "tuned"), *_of("claim", "dense")),
+    "meaning": (*_of("text", "dense", "centroid", "tuned"), *_of("claim", "dense"), *FAMILIES["further"]),
     "words": (*_of("text", "bm25", "title", "name", "authors", "year"), *_of("claim", "bm25")),
     "meaning and words": (*_of("text", "rrf"), *_of("claim", "claim_rrf")),
     "citations": tuple(FAMILIES["graph"]),
@@ -518,7 +530,7 @@ def signal_shares(corpus: Corpus,
     "The shares of the kinds of signals in the score of a paper."
     row = corpus.columns.row_of.get(recommendation.paper_id)
     if ranker is None or state.evidence is None or row not in state.evidence.rows: return ()
-    table = features(state.evidence, queries_in(state), year_of_draft(state.filters))
+    table = features(state.evidence, queries_in(state), state.filters.written)
     added = contributions(ranker, table[int(np.flatnonzero(state.evidence.rows == row)[0])])
     whole, seen = sum(map(abs, added.values())) or 1, _seen(recommendation, len(state.evidence))
     order = sorted(added, key=lambda kind: -abs(added[kind]))
@@ -758,6 +770,7 @@ def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "s
     settings = load_settings(preset, corpus=corpus, **choices)
     opened = open_corpus(settings.corpus, settings)
     assert opened.embedder.sha256  # an altered model is refused here, and not during a run
+    chosen_retrievers(opened, settings.retrievers)  # an unknown one is refused now
     if settings.qdrant_url: assert opened.index  # sends missing vectors now, not within an agent's time limit
     return Recommender(opened, settings)
 
@@ -789,19 +802,19 @@ def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) ->
 _CITED = 20  # papers of the agents that a search takes
 
 def _ranking_only(corpus: Corpus, settings: Settings) -> Pipeline:
-    "Agents that rank papers and explain none: no quotations are looked for, and no language model is asked."
-    return Pipeline(corpus, settings.model_copy(update={"llm": "offline"}),
+    "Agents that rank papers and explain none; only the full system asks a language model."
+    return Pipeline(corpus, settings if settings.system == "full" else settings.model_copy(update={"llm": "offline"}),
                     {"grounding": lambda state: {"grounded_candidates": ()},
                      "synthesis": lambda state: {"final_recommendations": ()}})
 
-def _cited(rec: Recommender, parsed: ParsedQuery) -> list[tuple[int, float]]:
-    "Rows and scores of the papers that the agents would cite for a query; none where they cannot read it."
-    if not parsed.is_relevant or not parsed.semantic_query: return []
+def _cited(rec: Recommender, parsed: ParsedQuery, retrievers: Sequence[str]) -> PipelineState | None:
+    "The run of the agents that rank what to cite for a query; None where they cannot read it."
+    if not parsed.is_relevant or not parsed.semantic_query: return None
     for text in (parsed.semantic_query, f"{parsed.semantic_query} [CITATION]"):  # a marker makes a name a text
-        try: ranked = rec._ranking.run(PipelineState(user_text=text, filters=parsed.filters)).reranked_candidates
+        asked = PipelineState(user_text=text, filters=parsed.filters, metadata={"retrievers": list(retrievers)})
+        try: return rec._ranking.run(asked)
         except InputError: continue
-        return [(rec.corpus.columns.row_of[r.paper.paper_id], r.rerank_score) for r in ranked[:_CITED]]
-    return []
+    return None
 
 # %% ../../nbs/69_recommender.ipynb #se07
 _WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
@@ -819,10 +832,16 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
     def limited(parsed: ParsedQuery) -> ParsedQuery:
         named = _found_names(rec.corpus, rec.concepts, parsed)
         return named.model_copy(update={"filters": joined(named.filters, given)})
+    retrievers = chosen_retrievers(rec.corpus, _names(limits.get("retrievers"), "retrievers") or settings.retrievers)
     def found(parsed: ParsedQuery) -> SearchResults:
-        return search(rec.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
-                      settings.rrf_k, asked, source, _cited(rec, parsed) if source is None else (),
-                      bool(_WHO_OR_WHEN.search(parsed.original_query)))
+        run = _cited(rec, parsed, retrievers) if source is None else None
+        cited = [(rec.corpus.columns.row_of[r.paper.paper_id], r.rerank_score)
+                 for r in (run.reranked_candidates[:_CITED] if run else ())]
+        results = search(rec.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
+                         settings.rrf_k, asked, source, cited, bool(_WHO_OR_WHEN.search(parsed.original_query)),
+                         "best" if settings.fusion == "max" else "blend", retrievers)
+        results.run = run
+        return results
     parsed = limited(parsed)
     words, results = source.title if source else parsed.semantic_query, found(parsed)
     if llm and n and words and parsed.is_relevant and results_are_far(results):  # try other words
@@ -838,9 +857,22 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
     return found(plain.model_copy(update={"notes": (f"{note} They were left out.", *plain.notes)}))
 
 # %% ../../nbs/69_recommender.ipynb #se08
+def message_text(said: Any,  # a message or a conversation: dictionaries, or objects, with `content`
+                 ) -> Any:  # of a conversation, what a user said last; anything else unchanged
+    "The words of a chat message."
+    def part(message: Any, name: str) -> Any:
+        return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+    if isinstance(said, list | tuple) and said and all(part(message, "content") is not None for message in said):
+        by_user = [m for m in said if (part(m, "role") or part(m, "type")) in ("user", "human")]
+        said = (by_user or said)[-1]
+    content = part(said, "content")
+    if isinstance(content, list): return " ".join(str(part(piece, "text") or "") for piece in content).strip()
+    return said if content is None else content
+
 def _wanted(rec: Recommender, text: Any, parse: bool, limits: Limits) -> ParsedQuery:
     "What is searched for: a query as it was read, or with all of its words."
     if isinstance(text, ParsedQuery): return text
+    text = message_text(text)
     check_kinds(text, limits)
     query = _query(text, rec.settings.max_text_chars)
     return rec.parse(query) if parse else ParsedQuery(original_query=query, semantic_query=query)

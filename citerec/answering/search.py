@@ -9,8 +9,8 @@ __all__ = ['LIMIT_WORDS', 'NO_RESULTS', 'QUOTED', 'GOES_ON', 'NOTHING_NEAR', 'va
 
 # %% ../../nbs/65_search.ipynb #c003
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -21,16 +21,19 @@ from citerec.agents.query import (
 from citerec.answering.cards import (
     CARD_CSS, STYLE, cite_box, edged_box, facts_line, html_of, text_width, title_html, unfolding, wrapped,
 )
+from .wording import why_not
 from ..ground.errors import CiterecError
 from ..ground.quoting import one_line, shortened
-from ..ground.schema import Order, Paper, ParsedQuery, Recommendation, SearchFilter
+from ..ground.schema import Order, Paper, ParsedQuery, PipelineState, Recommendation, SearchFilter
+from ..ground.text import FUNCTION_WORDS
 from ..indexes.lexical import stems
 from ..indexes.store import top_k
+from ..indexes.vectors import cosines
 from ..markup.pasted import prepare
 from ..markup.references import Citable, citation_key, citation_keys
-from ..ranking.corpus import Corpus, papers_known_as
+from ..ranking.corpus import Corpus, nearest_papers, papers_known_as
 from ..ranking.mentions import names_in, with_other_names
-from ..ranking.signals import fuse, remembered, similarities
+from ..ranking.signals import fuse, further_embeddings, remembered, retrievers_in, similarities
 
 if TYPE_CHECKING:
     import pandas
@@ -55,7 +58,7 @@ def _without_frame(text: str) -> str:
     return _FRAME.sub("", text, count=1).strip(" ?!.") or text
 
 # %% ../../nbs/65_search.ipynb #s007
-_FIELD_WORDS = {re.compile(rf"\b(?:{everyday})\b", re.I): field for everyday, field in {
+_FIELD_WORDS = {re.compile(rf"\b(?:{everyday})\b", re.I): term for everyday, term in {
     r"chat ?bots?": "dialogue systems", r"(?:making|makes?|made) (?:\w+ )?up|invents? facts": "hallucination",
     r"fake news": "misinformation detection", r"speech to text|transcrib\w+": "automatic speech recognition",
     r"text to speech|read(?:ing)? aloud": "speech synthesis", r"word meanings?": "lexical semantics",
@@ -78,7 +81,7 @@ _FIELD_WORDS = {re.compile(rf"\b(?:{everyday})\b", re.I): field for everyday, fi
 def _academic(text: str) -> str:
     "A question in the terms of the field; unchanged if no rule applies."
     out = _without_frame(text)
-    for everyday, field in _FIELD_WORDS.items(): out = everyday.sub(field, out)
+    for everyday, term in _FIELD_WORDS.items(): out = everyday.sub(term, out)
     return out
 
 # %% ../../nbs/65_search.ipynb #s010
@@ -89,27 +92,46 @@ def _weight(corpus: Corpus, text: str) -> float:
     lexical = corpus.lexical
     return sum(lexical.idf(stem) for stem in set(stems(text)) if stem in lexical.frequencies)
 
+_LONGER = 3  # letters: a word that is kept has more, or is written like a name or a number
+
+def _narrower(corpus: Corpus, text: str) -> list[str]:
+    "The longer words of a text together, and its phrases, those of rare words first."
+    words, runs = re.findall(r"[\w'’+-]+|[^\w\s]", _without_frame(text)), [list[str]()]
+    for word in words:
+        if word.lower() in FUNCTION_WORDS["en"] or not word[0].isalnum(): runs.append([])
+        else: runs[-1].append(word)
+    content = [word for run in runs for word in run if len(word) > _LONGER or not word.islower()]
+    phrases = dict.fromkeys(" ".join(run) for run in runs if len(run) > 1)
+    return [" ".join(dict.fromkeys(content)), *sorted(phrases, key=lambda phrase: -_weight(corpus, phrase))]
+
+_MEANINGS = 3  # long forms of an ambiguous short form that are searched
+_USUAL = 3  # wordings of a search that does not ask for more; narrower ones do not help it
+
 def variants(corpus: Corpus,
              text: str,  # a question, a paragraph or an abstract
              n: int,  # wordings wanted
              ) -> tuple[str, ...]:  # best first, without the text itself; fewer if the rules give fewer
-    "Other wordings of a text, by rules: synonyms, claims, terms of the field, keywords."
+    "Other wordings of a text, by rules: synonyms, claims, terms of the field, keywords; of many also narrower ones."
     prepared = prepare(text)
     body = prepared.body
     alone = " ".join(keywords(body, topics_of(corpus)))
     adds = set(stems(alone)) != set(stems(body)) and _weight(corpus, alone) >= _HELD * _weight(corpus, body)
     wordings = [with_other_names(corpus, body), *prepared.claims, *([] if prepared.claims else [_academic(body)]),
-                *([alone] if alone and adds else [])]
+                *([alone] if alone and adds else []),
+                *(with_other_names(corpus, body, meaning) for meaning in range(1, _MEANINGS))]
     different = {wording.casefold().strip(" .?!"): wording for wording in reversed(wordings)}
     different.pop(body.casefold().strip(" .?!"), None)
-    return tuple(reversed(different.values()))[: max(n, 0)]
+    kept = list(reversed(different.values()))
+    for wording in _narrower(corpus, body) if n > _USUAL else ():
+        if wording and {*stems(wording)} not in [{*stems(one)} for one in (body, *kept)]: kept.append(wording)
+    return tuple(kept[: max(n, 0)])
 
 # %% ../../nbs/65_search.ipynb #s013
 @dataclass(frozen=True)
 class Listed:
     "The papers that one index gives for one wording."
     wording: str
-    by: Literal["meaning", "words", "name", "recommendation"]
+    by: str  # meaning, words, name, recommendation, or a further embedding by its name among the retrievers
     rows: tuple[int, ...]  # of the corpus, best first
     scores: tuple[float, ...]  # cosines or BM25, by place
 
@@ -148,19 +170,25 @@ def lists_of(corpus: Corpus,
              wordings: Sequence[str],
              filters: SearchFilter = SearchFilter(),
              depth: int = 20,  # papers a list
-             meaning: bool = True,  # ask the vectors, too
+             retrievers: Sequence[str] | None = None,  # those that are asked; None: all of the corpus
              ) -> tuple[list[Listed], np.ndarray | None]:  # and cosines of all papers with the first wording
-    "Search each wording by meaning and by words, and the first by name; empty lists are left out."
-    mask, near = _allowed(corpus, filters), None
+    "Ask each retriever for each wording, and search the first by name; empty lists are left out."
+    mask, near, asked = _allowed(corpus, filters), None, retrievers or retrievers_in(corpus)
+    further = {name: one for name, one in further_embeddings(corpus).items() if name in asked}
     out = [_named(corpus, wordings[0], mask, depth), *_called(corpus, wordings[0], filters, mask)]
-    if meaning: near = similarities(corpus, corpus.embedder.embed_queries(wordings), filters)
+    if "dense" in asked: near = similarities(corpus, corpus.embedder.embed_queries(wordings), filters)
     for i, wording in enumerate(wordings):
         if near is not None:
             found = near[:, i] > 0 if mask is None else mask & (near[:, i] > 0)
             rows = top_k(near[:, i], depth, found)
             out.append(Listed(wording, "meaning", tuple(rows.tolist()), tuple(near[rows, i].tolist())))
-        rows, scores = corpus.lexical.search(wording, depth, mask)
-        out.append(Listed(wording, "words", tuple(rows.tolist()), tuple(scores.tolist())))
+        if "bm25" in asked:
+            rows, scores = corpus.lexical.search(wording, depth, mask)
+            out.append(Listed(wording, "words", tuple(rows.tolist()), tuple(scores.tolist())))
+        for name, one in further.items():
+            alike = cosines(one.index.vectors, one.embedder.embed_query(wording))
+            rows = top_k(alike, depth, alike > 0 if mask is None else mask & (alike > 0))
+            out.append(Listed(wording, name, tuple(rows.tolist()), tuple(alike[rows].tolist())))
     return [listed for listed in out if listed.rows], None if near is None else near[:, 0]
 
 # %% ../../nbs/65_search.ipynb #s017
@@ -223,7 +251,12 @@ class SearchResult:
     paper: Paper
     score: float  # 0 to 1; comparable within one search only
     cosine: float | None = None  # with the question, -1 to 1; None: unknown
-    found_by: tuple[str, ...] = ()  # lists that have it: the index, and the wording unless it is the question itself
+    places: Mapping[str, int] = field(default_factory=dict)  # list that has it, as in `found_by` -> its place there
+
+    @property
+    def found_by(self) -> tuple[str, ...]:
+        "The lists that have it: what made each, and the wording unless it is the question itself."
+        return tuple(self.places)
 
     def __repr__(self) -> str:
         paper = self.paper
@@ -234,7 +267,7 @@ class SearchResult:
         "The result without the paper's references and passages."
         paper = self.paper.model_dump(mode="json", exclude={"references", "chunk_texts", "bibtex"})
         return {"rank": self.rank, "score": round(self.score, 6), "cosine": self.cosine,
-                "found_by": list(self.found_by), "paper": paper | {"url": self.paper.url}}
+                "found_by": list(self.found_by), "places": dict(self.places), "paper": paper | {"url": self.paper.url}}
 
 # %% ../../nbs/65_search.ipynb #s025
 def _as_recommendation(result: SearchResult) -> Recommendation:
@@ -246,8 +279,9 @@ def _as_recommendation(result: SearchResult) -> Recommendation:
 def _how(result: SearchResult) -> str:
     "Cosine and lists in words; a score says nothing beyond the order."
     cosine = "" if result.cosine is None else f"cosine {result.cosine:.2f}"
-    kinds = ("name", "recommendation", "meaning", "words")
-    times = {by: sum(name.startswith(by) for name in result.found_by) for by in kinds}
+    named = [name.partition(" of “")[0] for name in result.found_by]
+    kinds = dict.fromkeys([*("name", "recommendation", "meaning", "words"), *named])
+    times = {by: named.count(by) for by in kinds}
     found = [f"by {by}" + (f" in {n} wordings" if n > 1 else "") for by, n in times.items() if n]
     lists = "found " + ", ".join(found[:-1]) + " and " * (len(found) > 1) + found[-1] if found else ""
     return " · ".join(filter(None, [cosine, lists]))
@@ -282,8 +316,10 @@ class SearchResults(Citable, Sequence[SearchResult]):
                  variants: Sequence[str] = (),  # further wordings that were searched
                  source_papers: Sequence[Paper] = (),  # papers that were searched with
                  notes: Sequence[str] = (),  # sentences for the reader
+                 lists: Sequence[Listed] = (),  # what each retriever found for each wording
                  ):
-        self._results, self.parsed = tuple(results), parsed
+        self._results, self.parsed, self.lists = tuple(results), parsed, tuple(lists)
+        self.run: PipelineState | None = None  # of the agents whose recommendations were searched, too
         self.variants, self.source_papers, self.notes = tuple(variants), tuple(source_papers), tuple(notes)
 
     @property
@@ -328,7 +364,7 @@ class SearchResults(Citable, Sequence[SearchResult]):
     def __getitem__(self, at: slice) -> "SearchResults": ...
     def __getitem__(self, at):
         if not isinstance(at, slice): return self._results[at]
-        return SearchResults(self._results[at], self.parsed, self.variants, self.source_papers, self.notes)
+        return SearchResults(self._results[at], self.parsed, self.variants, self.source_papers, self.notes, self.lists)
 
     def papers(self) -> list[Paper]:
         "The papers that were found, best first."
@@ -429,25 +465,26 @@ def _passing(corpus: Corpus, filters: SearchFilter, k: int, order: Order = "cita
 
 # %% ../../nbs/65_search.ipynb #s043
 def _ask_lists(corpus: Corpus, wordings: Sequence[str], filters: SearchFilter, depth: int,
-               ) -> tuple[list[Listed], np.ndarray | None, list[str]]:
+               retrievers: Sequence[str] | None = None) -> tuple[list[Listed], np.ndarray | None, list[str]]:
     "Lists for the wordings, cosines with the first, and notes; by words alone if the vectors fail."
-    try: return *lists_of(corpus, wordings, filters, depth), []
+    try: return *lists_of(corpus, wordings, filters, depth, retrievers), []
     except CiterecError as e:
         note = f"The search by meaning failed ({e.problem.rstrip('.')}), so the list rests on words."
-        return *lists_of(corpus, wordings, filters, depth, meaning=False), [note]
+        return *lists_of(corpus, wordings, filters, depth, ["bm25"]), [note]
 
 # %% ../../nbs/65_search.ipynb #s043y
+_OWN = 2  # how much the lists of the question outweigh those of all other wordings together
 _COUNTS = {"recommendation": 2}  # kind of list -> how often it counts: as much as meaning and words together
 
 def _weighed(lists: Sequence[Listed], wordings: Sequence[str]) -> list[Listed]:
-    "The lists of the first wording, once for each other wording, then the lists of the others."
+    "The lists of the first wording, several times for each other wording, then the lists of the others."
     own = [listed for listed in lists if listed.wording == wordings[0] for _ in range(_COUNTS.get(listed.by, 1))]
-    return own * max(1, len(wordings) - 1) + [listed for listed in lists if listed.wording != wordings[0]]
+    return own * max(1, _OWN * (len(wordings) - 1)) + [listed for listed in lists if listed.wording != wordings[0]]
 
-def _found_by(row: int, lists: Sequence[Listed], wordings: Sequence[str]) -> tuple[str, ...]:
-    "The lists that name a paper."
-    naming = (listed for listed in lists if row in listed.rows)
-    return tuple(listed.by if listed.wording == wordings[0] else str(listed) for listed in naming)
+def _places(row: int, lists: Sequence[Listed], wordings: Sequence[str]) -> dict[str, int]:
+    "The lists that name a paper, and its place in each."
+    return {listed.by if listed.wording == wordings[0] else str(listed): listed.rows.index(row) + 1
+            for listed in lists if row in listed.rows}
 
 # %% ../../nbs/65_search.ipynb #s044
 _DEEPER = 2  # papers in a list, per wanted result
@@ -474,7 +511,7 @@ def _results(corpus: Corpus, ranked: Sequence[tuple[int, float]], near: np.ndarr
     papers = corpus.papers([corpus.ids[row] for row, _ in ranked])
     def result(rank: int, paper: Paper, row: int, score: float) -> SearchResult:
         cosine = None if near is None else float(near[row])
-        return SearchResult(rank, paper, score, cosine, _found_by(row, lists, wordings))
+        return SearchResult(rank, paper, score, cosine, _places(row, lists, wordings))
     return [result(rank, paper, *found) for rank, (paper, found) in enumerate(zip(papers, ranked, strict=True), 1)]
 
 # %% ../../nbs/65_search.ipynb #s044t
@@ -488,11 +525,14 @@ def _close(ranked: Sequence[tuple[int, float]], near: np.ndarray | None) -> list
 
 # %% ../../nbs/65_search.ipynb #s044ty
 def _unmet(corpus: Corpus, filters: SearchFilter) -> list[str]:
-    "The limits that no paper of the corpus meets, each taken alone."
+    "The limits that no paper of the corpus meets: each taken alone, or else all of them together."
     given = filters.model_dump(exclude_defaults=True)
     alone = [SearchFilter(**{name: value}) for name, value in given.items() if not name.endswith("_ids")]
     unmet = [limit for limit in alone if (mask := _allowed(corpus, limit)) is not None and not mask.any()]
-    return [f"No paper of this corpus passes the limit “{limits_in_words(limit)}”." for limit in unmet]
+    if unmet: return [f"No paper of this corpus passes the limit “{limits_in_words(limit)}”." for limit in unmet]
+    together, words = _allowed(corpus, filters), limits_in_words(filters)
+    nothing = together is not None and not together.any() and words
+    return [f"No paper of this corpus passes all of these limits: {words}."] if nothing else []
 
 def _by_limits(corpus: Corpus, parsed: ParsedQuery, filters: SearchFilter, k: int) -> SearchResults:
     "The answer to a query that has limits and no topic."
@@ -513,6 +553,7 @@ def search(corpus: Corpus,
            cited: Sequence[tuple[int, float]] = (),  # rows and scores of papers to cite for the query, best first
            lead: bool = False,  # put the first paper to cite before all others
            fusion: Literal["blend", "best"] = "blend",  # ranks and mean scores, or the best score of any list
+           retrievers: Sequence[str] | None = None,  # those that are asked; None: all of the corpus
            ) -> SearchResults:  # best first; ties by id
     "Search a corpus; raises `InputError` for a query that is only the name of an unknown paper."
     if not parsed.is_relevant:
@@ -524,7 +565,7 @@ def search(corpus: Corpus,
     prepared = prepare(asked.text)
     others = dict.fromkeys([*variants(corpus, asked.text, num_queries), *map(one_line, llm_variants)])
     wordings = [prepared.body, *[words for words in others if words != prepared.body][:num_queries]]
-    lists, near, notes = _ask_lists(corpus, wordings, filters, _DEEPER * max(k, _LEAST_WANTED))
+    lists, near, notes = _ask_lists(corpus, wordings, filters, _DEEPER * max(k, _LEAST_WANTED), retrievers)
     allowed = _allowed(corpus, filters)
     cited = [(row, score) for row, score in cited if allowed is None or allowed[row]]
     if cited: lists = [*lists, Listed(prepared.body, "recommendation", *zip(*cited, strict=True))]
@@ -540,7 +581,7 @@ def search(corpus: Corpus,
     odd = [*language_note(prepared.language, "The query"), *_coverage(results)]
     if not results: odd += _unmet(corpus, parsed.filters)
     told = [*odd, *parsed.notes, *asked.notes, *notes, *corpus.notes]
-    return SearchResults(results, parsed, wordings[1:], asked.papers, told)
+    return SearchResults(results, parsed, wordings[1:], asked.papers, told, lists)
 
 # %% ../../nbs/65_search.ipynb #n005
 _THE = r"(?:(?:the|its)\s+)?(?:original\s+)?(?:(?:papers?|article|work)\s+)?(?:(?:on|called|titled)\s+)?"
@@ -700,6 +741,9 @@ def read_query(corpus: Corpus,
                read: Callable[[str], ParsedQuery],  # finds limits in words
                ) -> ParsedQuery:
     "Read a query that may name papers and authors; raises `InputError` if it is only the name of an unknown paper."
+    def nearest(vector: np.ndarray) -> float: return float(max(nearest_papers(corpus, vector, 1)[1], default=-1.0))
+    if (said := why_not(text, corpus.embedder, nearest)) and not corpus.find(text):
+        return ParsedQuery(original_query=text, semantic_query=None, is_relevant=False, irrelevant_response=said)
     left = _without(corpus, text)
     wanted = left.rest or text
     linked = linked_papers(corpus, wanted)

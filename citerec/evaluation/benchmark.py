@@ -27,7 +27,6 @@ from ..ground.identity import document_print, normal_arxiv_id, title_key
 from ..ground.schema import CitationContext, EvalSample, Paper, SearchFilter, System
 from ..indexes.graph import Graph
 from ..ranking.corpus import Corpus
-from ..ranking.signals import YEARS_AFTER
 from ..sources.scholarcopilot import arxiv_year
 from ..sources.source import read_records
 
@@ -280,8 +279,7 @@ def marker_queries(corpus: Corpus,
 def filter_of(query: EvalSample,
               ) -> SearchFilter:
     "The filter under which a query is answered: without its citing document, and without papers that are much younger."
-    last = None if query.year is None else query.year + YEARS_AFTER
-    return SearchFilter(year_max=last, exclude_ids=(query.citing_id,), known_ids=query.known,
+    return SearchFilter(written=query.year, exclude_ids=(query.citing_id,), known_ids=query.known,
                         within_ids=query.within)
 
 # %% ../../nbs/81_benchmark.ipynb #kw1

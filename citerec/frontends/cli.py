@@ -44,8 +44,11 @@ def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     if is_text: show_progress(args, "")
     said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
                        recommendations.to_text(verbose=args.verbose) if is_text else None)
-    if args.format not in (None, "text", "json"): said.insert(0, recommendations.state.metadata.get("coverage", ""))
+    told = recommendations.state.metadata
+    if args.format not in (None, "text", "json"): said = [told.get("coverage", ""), told.get("below", ""), *said]
     for note in filter(None, said): print_remark(note)
+    if args.verbose and is_text and recommendations.state.metadata.get("trace", {}).get("why"):
+        print(recommendations.trace().to_string(na_rep="–", float_format="{:.0f}".format))
     return 0 if len(recommendations) else 1
 
 # %% ../../nbs/99_cli.ipynb #x09
@@ -54,7 +57,7 @@ def _recommend(args: argparse.Namespace) -> int:
 
     [TEXT ...]; -k, --k N  answering.recommender:Recommender.recommend
     --file FILE            read the text from a file; - is the standard input
-    --known ID ...; --min-confidence P  answering.recommender:Limits
+    --known ID ...; --written YEAR; --min-confidence P  answering.recommender:Limits
     --pick                 ground.settings:Settings
     {limits}{loading}{forms}{progress}
     """
@@ -190,7 +193,7 @@ def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "d
     "Systems by name; one of several whose model cannot be had is left out, which a remark says."
     from citerec.ranking.sample import embeddings_of
     from citerec.ground.errors import ModelError
-    from citerec.evaluation.systems import make_system
+    from citerec.evaluation.systems import make_system, stage_systems
     further = [f"embedding:{embedding.model}" for embedding in embeddings_of(corpus)] if "embeddings" in names else []
     wanted = [one for name in names for one in (further if name == "embeddings" else [name])]
     systems: dict[str, System] = {}
@@ -199,7 +202,7 @@ def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "d
         except ModelError as e:
             if len(wanted) == 1: raise
             print_remark(f"{name} is left out. {e}")
-    return systems
+    return systems | (stage_systems(systems["full"]) if "full" in systems else {})
 
 def _save_plot(compared: "Experiment", path: Path) -> None:
     "Draw a comparison into a file; raises `InputError` for a kind of file that cannot be drawn."
@@ -215,8 +218,6 @@ def _save_plot(compared: "Experiment", path: Path) -> None:
                          "Name a .png, .svg or .pdf in a folder that exists.") from None
 
 # %% ../../nbs/99_cli.ipynb #y10z
-_MADE = 300  # queries that are made of a corpus
-
 def _evaluate(args: argparse.Namespace) -> int:
     """Measure systems on texts whose citations are known.
 
@@ -228,7 +229,9 @@ def _evaluate(args: argparse.Namespace) -> int:
     --run-file FILE         keep the answers as a TREC run file, with a record in a .json next to it; several
                             systems get NAME.FILE each
     --system NAME ...       pipeline (the default), picker, ranker, expansion, rrf, dense, bm25, fanout …, or
-                            embedding:MODEL, or embeddings for all that `citerec embed` has made
+                            full with a row for each stage, embedding:MODEL, embeddings for all that `citerec embed`
+                            has made, or pipeline_without_NAME, an agent or a retriever
+    --retrievers NAMES      ground.settings:Settings
     --plot FILE             draw bars with intervals, recall by depth, query by query, a heat map and a radar of all
                             measures, as .png, .svg or .pdf
     --n N                   queries measured, drawn at random where there are more (default: all of a file, else 300)
@@ -246,13 +249,13 @@ def _evaluate(args: argparse.Namespace) -> int:
     from citerec.evaluation.benchmark import given, make_queries, read_queries
     from citerec.evaluation.experiment import criteria, experiment, learned_from
     from citerec.ground.settings import load_settings
-    settings, metrics = load_settings(), metrics_at(args.depths)
-    for option, number in (("--n", args.n), ("--batch", args.batch)):
-        if number is not None and number < 1: raise InputError(f"{option} is {number}.", "Give 1 or more.")
+    settings, metrics = load_settings(retrievers=args.retrievers), metrics_at(args.depths)
+    if args.n is not None and args.n < 1: raise InputError(f"--n is {args.n}.", "Give 1 or more.")
     read = read_queries(args.queries) if args.queries else None
     names = list(dict.fromkeys(args.system or ["pipeline"]))
     with open_corpus(args.folder, settings) as corpus:
-        queries = given(read or make_queries(corpus, args.n or _MADE), not args.without_known, args.within)
+        read = read or make_queries(corpus, **({"n": args.n} if args.n else {}))
+        queries = given(read, not args.without_known, args.within)
         if args.n and args.n < len(queries): queries = Random(0).sample(queries, args.n)
         systems = _systems(names, corpus, settings)
         files = _run_files(Path(args.run_file) if args.run_file else None, list(systems))

@@ -125,11 +125,12 @@ llm_model: --model NAME  ground.settings:Settings
 """
 _PRESET = "--preset NAME  answering.recommender:load\n"
 GROUPS = {  # name in a docstring -> options
-    "model": _MODEL, "preset": _PRESET, "loading": f"--corpus FOLDER  ground.settings:Settings\n{_PRESET}{_MODEL}",
+    "model": _MODEL, "preset": _PRESET, "loading": "--corpus FOLDER; --system pipeline|full  "
+    f"ground.settings:Settings\n{_PRESET}{_MODEL}",
     "limits": """\
 --year-min YEAR; --year-max YEAR; --min-citations N; authors: --author NAME ...; title_words: --title-word WORD ...;
  venues: --venue NAME ...; --language CODE; concepts: --concept NAME ...; --exclude ID ...;
- --within ID ...  answering.recommender:Limits
+ --within ID ...; --retrievers NAMES  answering.recommender:Limits
 """,
     "engine": """\
 --engine WHERE  embed on several processes: dask for those of this machine, or the address of a Dask scheduler, such
@@ -175,7 +176,7 @@ def loaded(args: argparse.Namespace,  # what was typed
            ) -> "Recommender":
     "The recommender that was typed."
     from citerec.answering.recommender import load
-    return load(args.corpus, args.preset, **model_chosen(args), **choices)
+    return load(args.corpus, args.preset, system=getattr(args, "system", None), **model_chosen(args), **choices)
 
 def limits_typed(args: argparse.Namespace,  # what was typed
                  ) -> dict[str, Any]:  # keys of `Limits` -> values; without those that were not given

@@ -109,7 +109,7 @@ def check_files(folder: Path,  # a model's folder
 
 # %% ../../nbs/31_models.ipynb #b002
 _BROUGHT = ("manifest.json", "ranker/ranker.json", "encoder/encoder.json", "prompts/*.txt",
-            "prompts/learned/[0-9]*.json")  # patterns of files in the folder of a corpus
+            "prompts/learned/[0-9]*.json", "embeddings/*/about.json")  # patterns of files in the folder of a corpus
 
 def brought_by(folder: Path,  # of a corpus
                ) -> list[Path]:

@@ -35,7 +35,7 @@ from citerec.ranking.choosing import (
     text_parts,
 )
 from ..ranking.ranker import Trees, load_ranker
-from ..ranking.signals import features, year_of_draft
+from ..ranking.signals import features
 from ..ground.schema import EvalSample
 from ..ground.text import clean
 from ..markup.pasted import marked_prose
@@ -81,7 +81,7 @@ def _ranked(corpus: Corpus) -> Callable[[EvalSample], np.ndarray]:
     def scores(query: EvalSample) -> np.ndarray:
         state = gathering(query.text, filter_of(query))
         if ranker is None or state.evidence is None: return np.zeros(len(query.within))
-        return ranker.score(features(state.evidence, queries_in(state), year_of_draft(state.filters)))
+        return ranker.score(features(state.evidence, queries_in(state), state.filters.written))
     return scores
 
 def list_tasks(corpus: Corpus,

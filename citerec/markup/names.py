@@ -67,16 +67,25 @@ class AuthorIndex:
             for word in set(words): having.setdefault(word, []).append(person)
         return parts, papers, having
 
+    def _meant(self, name: str) -> list[int]:
+        parts, _, having = self._people
+        asked = name_words(name)
+        people = {person for part in asked if len(part) >= LETTERS_IN_FULL for person in having.get(part, ())}
+        return [person for person in people if is_author(asked, parts[person])]
+
     def papers_of(self,
                   name: str,  # a full name or a part of it
                   ) -> np.ndarray:  # bool, shape (papers,)
         "Which papers a person has written."
-        parts, papers, having = self._people
-        asked, found = name_words(name), np.zeros(len(self.authors), dtype=bool)
-        people = {person for part in asked if len(part) >= LETTERS_IN_FULL for person in having.get(part, ())}
-        for person in people:
-            if is_author(asked, parts[person]): found[papers[person]] = True
+        found = np.zeros(len(self.authors), dtype=bool)
+        for person in self._meant(name): found[self._people[1][person]] = True
         return found
+
+    def spellings(self,
+                  name: str,  # a full name or a part of it
+                  ) -> list[str]:  # the words of each, with a space between them
+        "The names of authors that may be a person's."
+        return sorted({" ".join(self._people[0][person]) for person in self._meant(name)})
 
 # %% ../../nbs/19_names.ipynb #c005a
 VENUES = shipped_words("venues")["short names"]

@@ -332,8 +332,8 @@ def _identified(first: PdfPage, head: int) -> tuple[str | None, str | None]:
     arxiv = next((a for text in near if "arxiv" in text.lower() and (a := find_arxiv_id(text))), None)
     return doi, arxiv
 
-def _year(first: PdfPage, head: int, created: str, cited: str) -> int | None:
-    "The year of the paper."
+def _year(first: PdfPage, head: int, created: str) -> int | None:
+    "The year of the paper; None where neither the first page nor the file has a date."
     near = [line.text for line in (*first.margins, *first.lines[:head])]
     for text in near:
         if stamp := _STAMP.search(text): return int(stamp[1])
@@ -341,8 +341,7 @@ def _year(first: PdfPage, head: int, created: str, cited: str) -> int | None:
         years = [int(y) for text in near if dated.search(text) for y in _YEAR.findall(text)]
         if years: return max(years)
     made = re.match(r"D:((?:19|20)\d\d)", created)
-    latest = max(map(int, _YEAR.findall(cited)), default=None)
-    return int(made[1]) if made else latest
+    return int(made[1]) if made else None
 
 # %% ../../nbs/18_sections.ipynb #c029
 _SAME = .02  # sizes that differ less than this share are the same
@@ -431,10 +430,9 @@ def paper_of_pdf(document: PdfDocument,
     front = next((i for i, line in enumerate(first.lines) if i >= head and _is_text(line, sections)), len(first.lines))
     doi, arxiv_id = _identified(first, front)
     if not arxiv_id and _ARXIV_FILE.fullmatch(Path(filename).stem): arxiv_id = normal_arxiv_id(Path(filename).stem)
-    cited = next((s.text for s in sections if s.is_references), "")
     abstract = next((s.text for s in sections if title_key(s.name) in _ABSTRACTS), "")
     return PdfPaper(_cased(title, words), _authors(first.lines[head:front], document.author),
-                    _year(first, front, document.created, cited), abstract, len(document.pages), tuple(sections),
+                    _year(first, front, document.created), abstract, len(document.pages), tuple(sections),
                     doi, arxiv_id, sha256, filename)
 
 def _is_text(line: PdfLine, sections: Sequence[PdfSection]) -> bool:

@@ -146,7 +146,8 @@ def _make_graph(work: _Work) -> None:
 
 def _make_qdrant(work: _Work) -> None:
     store, ids = work.store, work.store.by_row.ids()
-    columns = PaperColumns(ids, store.by_row.years(), store.by_row.citation_counts(), store.by_row.concepts())
+    columns = PaperColumns(ids, store.by_row.years(), store.by_row.citation_counts(), store.by_row.concepts(),
+                           records=store.papers)
     EmbeddedIndex.build(work.folder / "qdrant", read_vectors(work.folder / "vectors", ids), columns, work.progress)
 
 # %% ../../nbs/40_building.ipynb #a017

@@ -323,7 +323,7 @@ def choose(corpus: Corpus,
            rows: np.ndarray,  # of the papers of a list
            ranker: np.ndarray,  # score of the ranker for each of them
            hidden: Sequence[str] = (),  # documents whose citing sentences are not read
-           ) -> tuple[np.ndarray, np.ndarray] | None:  # scores and confidences; None: the trees are not for this list
+           ) -> tuple[np.ndarray, np.ndarray] | None:  # scores and choices; None: the trees are not for this list
     "Which papers of a list belong to a text."
     parts = text_parts(marked_prose(text))
     if not 2 <= len(rows) <= _MOST_PAPERS or len(parts.whole.split()) > _MOST_WORDS: return None

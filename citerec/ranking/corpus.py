@@ -39,7 +39,7 @@ from ..indexes.graph import Graph
 from ..indexes.lexical import LexicalIndex, TitleIndex
 from ..indexes.store import LARGE, REBUILD, Brief, RowsById, Store, changed_papers, pool_free_memory, top_k
 from ..indexes.passages import ChunkIndex
-from ..indexes.qdrant import EmbeddedIndex, IndexHeld, Layout, ServerIndex
+from ..indexes.qdrant import FORM, EmbeddedIndex, IndexHeld, Layout, ServerIndex
 from ..ground.errors import CiterecError, CorpusError
 from citerec.ground.files import (
     REPAIR, Checksums, altered, checksums, is_trusted, made_once, read_json, reading, remove, sha256_of,
@@ -135,7 +135,8 @@ class _Parts:
         by_row = self.store.by_row
         labels = LabelColumns(len(self.ids), by_row.authors, by_row.titles, by_row.venues, by_row.sparse)
         rows = RowsById(self.store, self.ids) if len(self.ids) > LARGE else None
-        return PaperColumns(self.ids, by_row.years(), by_row.citation_counts(), by_row.concepts(), labels, rows)
+        return PaperColumns(self.ids, by_row.years(), by_row.citation_counts(), by_row.concepts(), labels, rows,
+                            self.store.papers)
 
     @made_once
     def vectors(self) -> np.ndarray | ByteVectors:
@@ -187,12 +188,11 @@ class _Parts:
 log = logging.getLogger("citerec")
 
 _EXACT = "The exact index answers instead."
-_POINTS = 2  # form of the points on a server; another form needs another collection
 
 def _server_index(parts: _Parts, url: str) -> ServerIndex:
     "The index on a Qdrant server, in a collection of these records and this model; missing papers are sent."
     key, layout = parts.settings.qdrant_api_key, Layout.of(parts.settings)
-    of_this = f"{_POINTS} {parts.folder.manifest['fingerprint']}"
+    of_this = f"{FORM} {parts.folder.manifest['fingerprint']}"
     name = f"citerec-{hashlib.sha256(of_this.encode()).hexdigest()[:16]}"
     server = ServerIndex.connect(url, name, parts.columns, key.get_secret_value() if key else None, layout)
     vectors: Any = parts.vectors  # read row by row, so they may stay on the disk

@@ -148,12 +148,14 @@ def _names(corpus: Corpus, text: str) -> dict[Definition, int]:
 
 def with_other_names(corpus: Corpus,
                      text: str,  # a question
+                     meaning: int = 0,  # of an ambiguous short form; 0: the most frequent one, 1: the next
                      ) -> str:  # the same text if nothing in it has another name
     "Replace short forms by long ones and long forms by short ones."
     taken: list[Swap] = []
-    said = set[str]()  # short forms that were replaced; only the most frequent long form is used
+    said, met = set[str](), Counter[str]()  # short forms that were replaced, and how many meanings of each were met
     for definition, papers in _names(corpus, text).items():
-        if definition.short in said: continue
+        met[definition.short] += 1
+        if definition.short in said or met[definition.short] <= meaning: continue
         swaps = [s for s in _swaps(definition, papers, text) if not any(s[0] < b and a < s[1] for a, b, _ in taken)]
         if swaps: said.add(definition.short)
         taken += swaps

@@ -28,7 +28,7 @@ from ..ground.schema import Record
 from ..indexes.models import may_act
 from .corpus import Corpus
 from .sample import shipped
-from .signals import NAMES
+from .signals import NAMES, places_among
 
 # %% ../../nbs/46_ranker.ipynb #t006
 _ROWS = 2000  # rows at a time: limits the memory
@@ -84,13 +84,14 @@ _TENTH = 9  # place, from 0, of the candidate that a score is compared with
 
 def confidence_columns(table: np.ndarray,  # shape (candidates, len(NAMES)), all candidates of one query, in any order
                        scores: np.ndarray,  # of the ranker
+                       pool: np.ndarray | None = None,  # bool, shape (candidates,): what is compared; None: all
                        ) -> np.ndarray:  # shape (candidates, len(CALIBRATED))
     "The columns from which confidence is computed; unknown signals count as 0."
     if not len(scores): return np.zeros((0, len(CALIBRATED)))
-    falling = np.sort(scores)[::-1]
-    rank = np.empty(len(scores))
-    rank[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
-    own = [scores, falling[0] - scores, scores - falling[min(_TENTH, len(scores) - 1)], np.log1p(rank)]
+    falling = np.sort(scores if pool is None else scores[pool])[::-1]
+    rank = places_among(scores[:, None], pool)[:, 0].astype(float)
+    below = np.maximum(falling[0] - scores, 0)
+    own = [scores, below, scores - falling[min(_TENTH, len(falling) - 1)], np.log1p(rank)]
     return np.column_stack([*own, np.nan_to_num(table[:, [NAMES.index(name) for name in _FROM_TABLE]])])
 
 # %% ../../nbs/46_ranker.ipynb #c018c
@@ -319,11 +320,12 @@ class Ranker:
     def confidence(self,
                    values: np.ndarray,  # shape (candidates, len(NAMES)): all candidates of one query
                    scores: np.ndarray,  # of these
+                   pool: np.ndarray | None = None,  # bool, shape (candidates,): what is compared; None: all
                    ) -> np.ndarray | None:  # 0 to 1, shape (candidates,); None: unknown
         "The probability that each candidate is cited; unknown if no dense signal is known."
         lacks_meaning = len(values) > 0 and np.isnan(values[:, NAMES.index("dense")]).all()
         if self.calibration is None or lacks_meaning: return None
-        return self.calibration(confidence_columns(values, scores))
+        return self.calibration(confidence_columns(values, scores, pool))
 
 # %% ../../nbs/46_ranker.ipynb #c022j
 def shipped_ranker() -> Path:

@@ -110,10 +110,12 @@ def _within_draft(confidence: float,  # in the whole corpus
     return 1 / (1 + math.exp(-odds))
 
 # %% ../../nbs/79_draft.ipynb #d10s
+def _chosen_or_cited(r: Recommendation) -> float: return (r.confidence if r.choice is None else r.choice) or 0.0
+
 def ranked(recommendations: Iterable[Recommendation],
            ) -> list[Recommendation]:  # with their ranks
-    "Recommendations by confidence; those of equal confidence stay in their order."
-    ordered = sorted(recommendations, key=lambda r: -(r.confidence or 0))
+    "Recommendations by choice or else confidence; equal ones stay in their order."
+    ordered = sorted(recommendations, key=lambda r: -_chosen_or_cited(r))
     return [r.model_copy(update={"rank": n}) for n, r in enumerate(ordered, 1)]
 
 def preferred(recommendations: Iterable[Recommendation],  # best first
@@ -122,13 +124,14 @@ def preferred(recommendations: Iterable[Recommendation],  # best first
               ) -> list[Recommendation]:  # with `yours` set, and their confidence where the bibliography is known
     "Prefer the papers of the own bibliography where they fit."
     if not keys: return list(recommendations)
-    chosen, found = {r.paper_id: r.confidence or 0.0 for r in among}, {r.paper_id: r for r in recommendations}
+    chosen, found = {r.paper_id: _chosen_or_cited(r) for r in among}, {r.paper_id: r for r in recommendations}
     def placed(r: Recommendation) -> Recommendation:
         before = found[r.paper_id].confidence if r.paper_id in found else 0.0
         if before is None: return r.model_copy(update={"yours": keys.get(r.paper_id, "")})
         listed = chosen.get(r.paper_id, 0.0) if chosen else None
         sure = _within_draft(before, r.paper_id in keys, len(keys), listed)
-        return r.model_copy(update={"yours": keys.get(r.paper_id, ""), "confidence": sure})
+        choice = None if chosen else r.choice  # it is part of the confidence now
+        return r.model_copy(update={"yours": keys.get(r.paper_id, ""), "confidence": sure, "choice": choice})
     return [placed(r) for r in [*found.values(), *(r for r in among if r.paper_id not in found)]]
 
 # %% ../../nbs/79_draft.ipynb #d11b
@@ -578,11 +581,13 @@ def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommen
     sentence = sentence_at(draft.manuscript, place)
     here = set(_cited_in(draft, sentence))
     limits = {"known": draft.known, "again": True, "exclude": draft.itself, **limits}
+    least = limits.pop("min_confidence", None) or 0.0  # it holds for what is shown, and not for what that is made of
     found, fitting = _fitting(draft, text_for(draft.manuscript, place), k + len(here), limits)
     fitting = _named_first(draft, place, _by_itself(draft, place, fitting, k + len(here), limits), limits)
     asked, cited = _asked(draft.manuscript, place), _keys_in(draft, sentence)
     outside = from_bibliography(draft.bibliography, asked, sentence.previous, cited)
     fitting = _own_first(draft, place, [*(r for r in fitting if r.paper_id not in here), *outside], limits)
+    fitting = [r for r in fitting if r.confidence is None or r.confidence >= least]
     told = {key: value for key, value in found.state.metadata.items() if key != "dropped"}  # it counts a longer list
     return Recommendations(found.state.model_copy(
         update={"k": k, "final_recommendations": tuple(ranked(fitting)[:k]), "metadata": told}))
