@@ -234,27 +234,39 @@ def _evaluate(args: argparse.Namespace) -> int:
                             full with a row for each stage, embedding:MODEL, embeddings for all that `citerec embed`
                             has made, or pipeline_without_NAME, an agent or a retriever
     --retrievers NAMES      ground.settings:Settings
-    --plot FILE             draw bars with intervals and recall by depth, as .png, .svg or .pdf
+    --plot FILE             draw bars with intervals, recall by depth, query by query, a heat map and a radar of all
+                            measures, as .png, .svg or .pdf
+    --n N                   queries measured, drawn at random where there are more (default: all of a file, else 300)
+    --depths K,...=5,10,20,100  numbers of leading papers for which recall is measured, 1 to 100
+    --batch N=1             queries answered at a time: faster where a language model is waited for
     --without-known         keep from the systems what the document of a query already cites (the field known)
     --within known|library  rank only the papers that the document already cites, or those of its bibliography file
     {json}{progress}
     """
+    from random import Random
+
+    from citerec.ground.errors import InputError
+    from citerec.evaluation.metrics import metrics_at
     from citerec.ranking.sample import open_corpus
     from citerec.evaluation.benchmark import given, make_queries, read_queries
     from citerec.evaluation.experiment import criteria, experiment, learned_from
     from citerec.indexes.store import QUERIES
     from citerec.ground.settings import load_settings
-    settings = load_settings(retrievers=args.retrievers)
+    settings, metrics = load_settings(retrievers=args.retrievers), metrics_at(args.depths)
+    if args.n is not None and args.n < 1: raise InputError(f"--n is {args.n}.", "Give 1 or more.")
     read = read_queries(args.queries) if args.queries else None
     names = list(dict.fromkeys(args.system or ["pipeline"]))
     with open_corpus(args.folder, settings) as corpus:
         if read is None and (kept := corpus.folder / QUERIES).exists():
             read = read_queries(kept)
             print_remark(f"The queries are those in {kept}: {len(read)}.")
-        queries = given(read or make_queries(corpus), not args.without_known, args.within)
+        read = read or make_queries(corpus, **({"n": args.n} if args.n else {}))
+        queries = given(read, not args.without_known, args.within)
+        if args.n and args.n < len(queries): queries = Random(0).sample(queries, args.n)
         systems = _systems(names, corpus, settings)
         files = _run_files(Path(args.run_file) if args.run_file else None, list(systems))
-        compared = experiment(systems, queries, keep=files, allow_fitted=True, progress=is_watched(args))
+        compared = experiment(systems, queries, metrics, keep=files, allow_fitted=True, batch=args.batch,
+                              progress=is_watched(args))
         for note in compared.notes: print_remark(note)
         for name, system in systems.items():
             if seen := len(learned_from(system, queries)):
@@ -263,7 +275,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     if args.plot: _save_plot(compared, Path(args.plot))
     rows = json.loads(compared.table.to_json(orient="index"))
     if args.json: print_json({"queries": len(queries), "systems": rows})
-    else: print(compared, criteria(compared.table), sep="\n")
+    else: print(compared, *([criteria(compared.table)] if "R@10" in metrics else []), sep="\n")
     return 0
 
 # %% ../../nbs/99_cli.ipynb #y11
