@@ -589,8 +589,8 @@ def _app(args: argparse.Namespace) -> int:
     The app is citerec.ipynb of this folder, which is made where it is not there. Other options are passed on to
     JupyterLab, or to Voilà; paths in them have to be absolute.
 
-    --page           show the app without code, by Voilà; only this machine can reach the page (--Voila.ip=ADDRESS: others
-                     too), and only with the token in its address
+    --page           show the app without code, by Voilà; only this machine can reach the page (others too with
+                     --Voila.ip=ADDRESS), and only with the token in its address
     --notebook FILE  open this notebook instead; --page runs all code in it
     """
     from citerec.ground.files import shipped, write_atomically
