@@ -621,8 +621,8 @@ def _app(args: argparse.Namespace) -> int:
     The app is citerec.ipynb of this folder, which is made where it is not there. Other options are passed on to
     JupyterLab, or to Voilà; paths in them have to be absolute.
 
-    --page           show the app without code, by Voilà; only this machine can reach the page, and only with the token
-                     in its address
+    --page           show the app without code, by Voilà; only this machine can reach the page (others too with
+                     --Voila.ip=ADDRESS), and only with the token in its address
     --notebook FILE  open this notebook instead; --page runs all code in it
     """
     from citerec.ground.files import shipped, write_atomically
@@ -640,7 +640,8 @@ def _app(args: argparse.Namespace) -> int:
     if args.page:
         others = filter(os.path.isabs, os.environ.get("JUPYTER_PATH", "").split(os.pathsep))
         os.environ["JUPYTER_PATH"] = os.pathsep.join([str(shipped("page").absolute()), *others])
-        command += ["--Voila.ip=127.0.0.1", "--token", "--template=citerec"]
+        here = [] if any(given.startswith("--Voila.ip=") for given in args.rest) else ["--Voila.ip=127.0.0.1"]
+        command += [*here, "--token", "--template=citerec"]
     command += args.rest
     os.chdir(start)
     if os.name == "nt":

@@ -250,7 +250,7 @@ class Settings(BaseSettings):
     crossref_url: str | None = None  # another address of Crossref; None: its own
     semantic_scholar_url: str | None = None  # another address of Semantic Scholar; None: its own
     semantic_scholar_api_key: SecretStr | None = _key("SEMANTIC_SCHOLAR_API_KEY", "S2_API_KEY")  # for Semantic Scholar
-    mailto: str | None = None  # contact address for Crossref, which then answers sooner
+    mailto: str | None = None  # contact address for OpenAlex and Crossref, which answers sooner with one
     service_token: SecretStr | None = None  # secret in each request to `citerec serve`; None: only this machine may ask
 
     settings_customise_sources = classmethod(_sources)
