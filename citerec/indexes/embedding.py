@@ -418,7 +418,7 @@ def _check_refusal(key: str, response: httpx.Response) -> None:
 
 # %% ../../nbs/34_embedding.ipynb #s007
 _SENT = 8_000  # characters of a text that are sent: more than any model on this machine reads
-_PATIENCE = {True: (2, 15.0), False: (8, 60.0)}  # requests and seconds for an answer: queries, which wait, and papers
+_PATIENCE = {True: (2, 10.0), False: (8, 60.0)}  # requests and seconds for an answer: queries, which wait, and papers
 
 class ServiceEmbedder(Embedder):
     "Text to unit vectors by a service that speaks OpenAI's protocol."
@@ -431,20 +431,30 @@ class ServiceEmbedder(Embedder):
         super().__init__(name, settings.embedding_batch, None, sha256)
         service, _, self.asked = name.partition(":")
         self.url = (settings.embedding_base_url or ADDRESSES[service]).rstrip("/")
-        if not (at := host_of(self.url)):
-            raise InputError(f"It is not known where {name} can be asked.",
-                             "Set CITEREC_EMBEDDING_BASE_URL to an address such as https://example.org/v1.")
-        self.service, self.queries, self.budget = f"{self.asked} at {at}", queries, settings.llm_budget
+        self.service, self.queries = f"{self.asked} at {host_of(self.url) or 'no address'}", queries
+        self.budget, self._key = settings.llm_budget, key_for(self.url, settings, settings.embedding_api_key)
         self.kept, (self.price, self.priced) = KeptVectors(settings.llm_cache), _price(self.url, self.asked)
         self.tokens = 0  # read by the service so far
-        secret = key_for(self.url, settings, settings.embedding_api_key)
-        key = secret.get_secret_value().strip() if secret else ""
-        if self.url == OPENAI_URL and not key:
-            raise InputError("There is no key for OpenAI.", "Set OPENAI_API_KEY, or choose another model.")
+
+    def _check(self, queries: bool) -> None:
+        "Raise `InputError` where the service cannot be asked, or may not get queries."
+        if not host_of(self.url):
+            raise InputError(f"It is not known where {self.name} can be asked.",
+                             "Set CITEREC_EMBEDDING_BASE_URL to an address such as https://example.org/v1.")
+        if self.url == OPENAI_URL and not self._key:
+            raise InputError(f"There is no key for {self.service}.", "Set OPENAI_API_KEY, or choose another model.")
+        if queries and not self.queries:
+            raise InputError(f"What you write is not sent to {self.service}.",
+                             "If that service may read it, set CITEREC_EMBEDDING_QUERIES=true.")
+
+    @made_once
+    def _services(self) -> dict[bool, Service]:
+        self._check(False)
+        key = self._key.get_secret_value().strip() if self._key else ""
         headers = {"Authorization": f"Bearer {key}"} if key else None
-        self._services = {waits: Service(f"The service at {at}", self.url, headers=headers, tries=tries,
-                                         deadline=seconds, follow=False, refused=partial(_check_refusal, key))
-                          for waits, (tries, seconds) in _PATIENCE.items()}
+        return {waits: Service(f"The service at {host_of(self.url)}", self.url, headers=headers, tries=tries,
+                               deadline=seconds, follow=False, refused=partial(_check_refusal, key))
+                for waits, (tries, seconds) in _PATIENCE.items()}
 
     @property
     def card(self) -> ModelCard:
@@ -468,13 +478,8 @@ class ServiceEmbedder(Embedder):
     @property
     def sha256(self) -> str:
         "Fingerprint of address, model and dimension. Raises `InputError` for queries that may not be sent."
-        if self._expected: self._check_allowed()
+        if self._expected: self._check(True)
         return self._expected or self._fingerprint(self.dim)
-
-    def _check_allowed(self) -> None:
-        if not self.queries:
-            raise InputError(f"What you write is not sent to {self.service}.",
-                             "If that service may read it, set CITEREC_EMBEDDING_QUERIES=true.")
 
     def _ask(self, texts: Sequence[str], waits: bool) -> np.ndarray:
         "Vectors of a few texts, from the service."
@@ -510,7 +515,7 @@ class ServiceEmbedder(Embedder):
 
     def _of_queries(self, texts: Sequence[str]) -> list[np.ndarray]:
         "Vectors of queries, if they may be sent; those that were asked before are kept on the disk."
-        self._check_allowed()
+        self._check(True)
         return list(self._embedded([self.card.query_instruction + text for text in texts], waits=True))
 
 # %% ../../nbs/34_embedding.ipynb #s015c
