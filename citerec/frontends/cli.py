@@ -135,13 +135,14 @@ def _build(args: argparse.Namespace) -> int:
     --source SOURCE ...!  {_SOURCES}, or a folder with papers.jsonl and, where there are any, edges.jsonl and
                           contexts.jsonl (or .jsonl.gz); given several times, the sources are combined, and each paper
                           is taken once
-    {_CHOICES}{engine}--index exact|qdrant  ranking.catalogue:build
+    {_CHOICES}embedding_model: --embedding NAME  the model that embeds the papers (default: CITEREC_EMBEDDING_MODEL)
+    {engine}--index exact|qdrant  ranking.catalogue:build
     {progress}
     """
     from citerec.ranking.catalogue import build
     from citerec.ground.settings import load_settings
+    settings = load_settings(engine=args.engine, embedding_model=args.embedding_model)
     chosen = {name: value for name in CHOICES if (value := getattr(args, name)) is not None and value is not False}
-    settings = load_settings(engine=args.engine)
     with build(args.folder, args.source, settings, is_watched(args), args.index, **chosen) as corpus:
         print(*corpus.repaired, _summary(corpus), sep="\n")
     return 0

@@ -306,8 +306,12 @@ def further_signals(corpus: Corpus,
                     dense: np.ndarray,  # shape (papers,): cosines of the corpus' own embedding; NaN: not asked
                     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:  # cosines by name, signals; (papers,)
     "What further embeddings say about the papers; nothing where none is asked."
-    if not names: return {}, {}
-    near = {name: answered(corpus, queries, filters, name)[0][queries.body] for name in names}
+    near = dict[str, np.ndarray]()
+    for name in names:  # one that cannot be asked now, such as a service, is left out
+        try: near[name] = answered(corpus, queries, filters, name)[0][queries.body]
+        except CiterecError as e:
+            if (note := f"{name} was not asked. {e}") not in corpus.notes: corpus.notes.append(note)
+    if not near: return {}, {}
     among = view(corpus, SearchFilter(written=filters.written, exclude_ids=filters.exclude_ids)).allowed
     further: np.ndarray = np.stack([_standard(values, among) for values in near.values()]).mean(axis=0)
     alone = _placed("further", further, among)
