@@ -386,8 +386,7 @@ class SynthesisAgent:
         kept, folded, dropped = worth_showing(shown, least, exclude, records, given)
         kept = kept[: state.k]
         metadata = {**state.metadata, "dropped": dropped, "min_confidence": least}
-        able = (c for c in shown if c.confidence is not None and c.paper.paper_id not in exclude)
-        low = [c for c in able if (c.confidence or 0) < least]
+        low = [c for c in shown if c.confidence is not None and c.confidence < least]
         if given and low: metadata["below"] = below_threshold(low, least)
         if kept and is_thin(best_confidence(kept), text_is_far(state.evidence), least):
             keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
