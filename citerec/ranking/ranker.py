@@ -90,8 +90,7 @@ def confidence_columns(table: np.ndarray,  # shape (candidates, len(NAMES)), all
     if not len(scores): return np.zeros((0, len(CALIBRATED)))
     falling = np.sort(scores if pool is None else scores[pool])[::-1]
     rank = places_among(scores[:, None], pool)[:, 0].astype(float)
-    below = np.maximum(falling[0] - scores, 0)
-    own = [scores, below, scores - falling[min(_TENTH, len(falling) - 1)], np.log1p(rank)]
+    own = [scores, np.maximum(falling[0] - scores, 0), scores - falling[min(_TENTH, len(falling) - 1)], np.log1p(rank)]
     return np.column_stack([*own, np.nan_to_num(table[:, [NAMES.index(name) for name in _FROM_TABLE]])])
 
 # %% ../../nbs/46_ranker.ipynb #c018c

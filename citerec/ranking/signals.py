@@ -484,20 +484,16 @@ def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, seen: Filtere
 # %% ../../nbs/45_signals.ipynb #s024d
 _WITHIN = 3000  # most candidates from a search that is limited to given papers
 
-def _asked_for(asked: IndexAnswers, filters: SearchFilter, allowed: np.ndarray) -> np.ndarray:
-    "Rows that the limits of a search ask for: their own leaders, and the papers that they name."
-    if filters == filters.unlimited: return np.zeros(0, dtype=np.int64)
-    named = np.flatnonzero(allowed)[: _WITHIN * bool(filters.within_ids)]
-    return np.concatenate([named, *_led(asked, allowed).values()])
-
 def text_evidence(corpus: Corpus,
                   asked: IndexAnswers,
                   filters: SearchFilter,
                   ) -> Evidence:  # families text, claim, context and prior
     "Make the table of the candidates that the text and citing sentences lead to."
-    seen = view(corpus, filters.unlimited)
+    seen, allowed = view(corpus, filters.unlimited), view(corpus, filters).allowed
     led = _led(asked, seen.allowed)
-    rows = np.unique(np.concatenate([*led.values(), _asked_for(asked, filters, view(corpus, filters).allowed)]))
+    limited = _led(asked, allowed) if filters != filters.unlimited else {}
+    named = np.flatnonzero(allowed)[: _WITHIN * bool(filters.within_ids)]
+    rows = np.unique(np.concatenate([*led.values(), *limited.values(), named]))
     voters, nearness = _voters(asked, seen)
     found_by = {family: np.isin(rows, some) for family, some in led.items()}
     return Evidence(rows=rows, found_by=found_by, voters=voters, nearness=nearness,
@@ -659,8 +655,7 @@ def graph_evidence(corpus: Corpus,
         return [leading(signals[name], each, allowed) for name in _ORDERS]
     limited = leaders(view(corpus, filters).allowed) if filters != filters.unlimited else []
     led = np.unique(np.concatenate([np.array(added, dtype=np.int64), *leaders(seen.allowed)]))
-    others = np.array([*beside, *more], dtype=np.int64)
-    rows = np.unique(np.concatenate([evidence.rows, led, others, *limited]))
+    rows = np.unique(np.concatenate([evidence.rows, led, np.array([*beside, *more], dtype=np.int64), *limited]))
     known = np.isin(rows, evidence.rows)
     filled = _filled(corpus, asked, rows, seen)
     for name in SIGNALS_OF["graph"]: filled["values"][:, SIGNALS.index(name)] = signals[name][rows]
