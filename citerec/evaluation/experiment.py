@@ -314,7 +314,6 @@ def _draw_recall(axes: Any, runs: Mapping[str, Run], judgements: Judgements) -> 
     axes.set(xscale="log", xlabel="k", title="Recall@k")
     axes.set_xticks(_CURVE, [str(depth) for depth in _CURVE])
     axes.minorticks_off()
-    axes.legend()
 
 def _draw_queries(axes: Any, per_query: "Mapping[str, pandas.DataFrame]", metric: str) -> None:
     "A point a query: the first system against the last."
@@ -380,7 +379,8 @@ class Experiment:
         figure, means = plt.figure(figsize=(14, 8), layout="constrained"), _means(self.per_query)
         places = figure.add_gridspec(2, 3)
         _draw_bars(figure.add_subplot(places[0, 0]), self.per_query, metric)
-        _draw_recall(figure.add_subplot(places[0, 1]), self.runs, self.judgements)
+        _draw_recall(curve := figure.add_subplot(places[0, 1]), self.runs, self.judgements)
+        figure.legend(*curve.get_legend_handles_labels(), loc="outside lower center", ncols=5)
         _draw_queries(figure.add_subplot(places[0, 2]), self.per_query, metric)
         _draw_heat(figure.add_subplot(places[1, :2]), means)
         _draw_radar(figure.add_subplot(places[1, 2], projection="polar"), means)
