@@ -140,9 +140,13 @@ def base_name(node: ast.expr) -> str:
 
 
 def lines_to_read(cell: dict) -> int:
-    """Exported lines; a signature counts as one line, however many parameters it documents."""
-    defs = [n for n in ast.walk(ast.parse(source(cell))) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return lines_of(cell) - sum(n.body[0].lineno - n.lineno - 1 for n in defs if n.body[0].lineno > n.lineno)
+    """Exported lines; a signature counts as one line, however many parameters it documents, and so do the fields of
+    a class, which are a table."""
+    nodes = [*ast.walk(ast.parse(source(cell)))]
+    defs = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    fields = [sum(isinstance(part, ast.AnnAssign) for part in n.body) for n in nodes if isinstance(n, ast.ClassDef)]
+    parameters = sum(n.body[0].lineno - n.lineno - 1 for n in defs if n.body[0].lineno > n.lineno)
+    return lines_of(cell) - parameters - sum(max(n - 1, 0) for n in fields)
 
 
 def longest_run(cells: list) -> list[int]:
