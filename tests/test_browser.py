@@ -213,6 +213,16 @@ def test_search(page):
     picture(page, "search")
 
 
+DROP = """content => {
+  const given = new DataTransfer(), shown = (view) => view.querySelector(".widget-upload")?.checkVisibility();
+  given.items.add(new File([Uint8Array.from(content)], "dropped.pdf"));
+  given.items.add(new File(["no PDF"], "notes.docx"));
+  const view = [...document.querySelectorAll(".citerec-view")].find(shown);
+  for (const type of ["dragover", "drop"])
+    view.dispatchEvent(new DragEvent(type, { dataTransfer: given, bubbles: true, cancelable: true }));
+}"""
+
+
 def ask(page: Page, question: str, answer: str) -> None:
     """Ask, and wait until a new answer with this text is whole."""
     page.evaluate("document.querySelectorAll('.widget-html-content > *').forEach(e => e.classList.add('old'))")
@@ -245,6 +255,9 @@ def test_ask(page, folder):
     expect(page.get_by_role("button", name="Delete it").locator("visible=true")).to_have_count(0)
     earlier.select_option(index=1)
     shows(page, "walking the banks")
+    page.evaluate(DROP, [*(folder / "rivers.pdf").read_bytes()])
+    shows(page, "is added.")
+    shows(page, "notes.docx is left out")
 
 
 def test_draft(page):
