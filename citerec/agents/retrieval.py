@@ -128,19 +128,9 @@ class Aggregated:
     "A paper that one or more retrievers found."
     paper_id: str
     score: float  # of the aggregation
-    ranks: Mapping[str, int]  # retriever -> place in its list, from 1
+    ranks: Mapping[str, int]  # retriever that found it -> place in its list, from 1
     scores: Mapping[str, float]  # retriever -> its own score
     normalised: Mapping[str, float]  # retriever -> its score, scaled to 0 to 1 within its list
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        "The retrievers that found it."
-        return tuple(self.ranks)
-
-    @property
-    def count(self) -> int:
-        "How many retrievers found it."
-        return len(self.ranks)
 
 # %% ../../nbs/53_retrieval.ipynb #c005b
 def normalised(scores: Sequence[float],
@@ -188,12 +178,12 @@ def chosen_retrievers(corpus: Corpus,
 def lists_in(corpus: Corpus,
              asked: IndexAnswers,
              filters: SearchFilter,
-             retrievers: Sequence[str],  # those that were asked
+             retrievers: Sequence[str],  # those that were asked; one that gave no answer has no list
              depth: int = 100,  # papers a list
              ) -> dict[str, Ranking]:  # by retriever
     "The lists of retrievers for a text as a whole."
     values = {"bm25": asked.whole["bm25_expanded"], "dense": asked.whole["dense"], **asked.further}
-    rows = {name: leading(values[name], depth, view(corpus, filters).allowed) for name in retrievers}
+    rows = {name: leading(values[name], depth, view(corpus, filters).allowed) for name in retrievers if name in values}
     return {name: [(corpus.ids[row], float(values[name][row])) for row in some] for name, some in rows.items()}
 
 TRACED = 30  # papers of each list that are kept with a run

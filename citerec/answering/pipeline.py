@@ -358,7 +358,8 @@ class Pipeline:
         return _reranking_agent(self.corpus, self.settings, self.model_of("reranking"))
 
     def _graph(self, checkpointer: Any = None) -> Any:
-        agents = {name: partial(_run_agent, self, name) for name in agents_of(self.settings)}
+        agents: dict[str, Callable[[PipelineState], Any]] = {
+            name: partial(_run_agent, self, name) for name in agents_of(self.settings)}
         if self.settings.system != "full": return _compiled(agents, checkpointer)
         beside = _retriever_nodes(self)
         return _compiled({"query": agents.pop("query"), **beside, **agents}, checkpointer, [*beside])

@@ -7,7 +7,9 @@ __all__ = ['TRIED', 'by_rank_bm25', 'most_linked', 'parallel', 'by_profiles', 'a
            'with_doubles']
 
 # %% ../../nbs/lab/systems.ipynb #l003
+import json
 import random
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ from .profiles import Profiles
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.signals import fuse
 from ..ground.settings import CROSS_ENCODER, Settings, load_settings
-from ..ground.text import clean, first_sentence, title_and_abstract
+from ..ground.text import clean, sentences, title_and_abstract
 from ..testing.chat import ChatServer, lying, obedient, quoted_parts, task_of
 
 if TYPE_CHECKING: import pandas
@@ -103,12 +105,17 @@ def any_system(name: str,  # a key of `TRIED`, or what `make_system` takes
 # %% ../../nbs/lab/systems.ipynb #d002
 def _first_sentences(body: dict[str, Any]) -> list[str]:
     "The first sentence of each paper that is shown."
-    papers = [text for name, text in quoted_parts(body).items() if name.startswith("paper ")]
-    return [first_sentence(paper.partition("\n")[2]) for paper in papers]
+    texts = [text.partition("\n")[2] for name, text in quoted_parts(body).items() if name.startswith("paper ")]
+    return [next((text[start:end] for start, end in sentences(text)), "") for text in texts]
+
+def _chosen(body: dict[str, Any], choose: Callable[[list[str]], str]) -> str | None:
+    "A choice of one paper, where one is asked for."
+    shown = re.findall(r"^\d+\. Title: (.+)$", str(body["messages"][-1]["content"]), re.M)
+    return json.dumps({"reasoning": "It is about this.", "selected_title": choose(shown)}) if shown else None
 
 def shuffling(body: dict[str, Any]) -> str:
     "A double that answers nonsense with true quotations: an order by chance, and a sentence of every paper."
-    if task_of(body) != "reranking": return lying(body)
+    if task_of(body) != "reranking": return _chosen(body, lambda shown: shown[-1]) or lying(body)
     said = _first_sentences(body)
     return f"{random.Random(len(''.join(said))).sample(range(1, len(said) + 1), len(said))} {' '.join(said)}"
 
@@ -116,7 +123,8 @@ def knowing(titles: Collection[str],  # of the cited papers
             ) -> Callable[[dict[str, Any]], str]:
     "A double that obeys, and puts the cited papers first."
     def answer(body: dict[str, Any]) -> str:
-        if task_of(body) != "reranking": return obedient(body)
+        if task_of(body) != "reranking":
+            return _chosen(body, lambda shown: next((t for t in shown if t in titles), shown[0])) or obedient(body)
         papers = [text.partition("\n")[0] for name, text in quoted_parts(body).items() if name.startswith("paper ")]
         right = [n for n, title in enumerate(papers, 1) if title in titles]
         said = _first_sentences(body)
