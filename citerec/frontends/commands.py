@@ -334,7 +334,8 @@ def print_found(args: argparse.Namespace,  # what was typed: `format`
                 ) -> list[str]:  # sentences that a bibliography leaves unsaid
     "Print a list in the form that was typed."
     if args.format == "json": print_json(found.to_dict())
-    elif args.format == "table": print_table(table())
+    elif args.format == "table":
+        if len(found): print_table(table())
     elif args.format in (None, "text"): print_text(found if text is None else text)
     else:
         from citerec.markup.references import written
