@@ -130,11 +130,17 @@ def tidy_signatures(processed: Path) -> None:
         notebook.write_text(json.dumps(nb), encoding="utf-8")
 
 
-def add_version(config_file: Path, version: str, address: str) -> None:
-    """Name the version at the foot of every page, and the repository at its head."""
+def complete(config_file: Path, reference_pages: list[str], version: str, address: str) -> None:
+    """List the pages of the reference, and name the version at the foot of every page, the repository at its head."""
     config = yaml.safe_load(config_file.read_text(encoding="utf-8"))
     version_link = f"[citerec {version}]({address}/releases)"
     config["website"]["page-footer"] = {"left": version_link, "right": "Apache-2.0", "border": True}
+    sidebar = config["website"]["sidebar"]["contents"]
+    sections = {entry["section"]: entry for entry in sidebar if isinstance(entry, dict)}
+    tasks = [page for page in reference_pages if page.startswith("reference_")]
+    sidebar.insert(sidebar.index(sections["About"]), {"section": "Reference", "contents": tasks})
+    modules = [page for page in reference_pages if page not in tasks]
+    sections["Chapters"]["contents"].append({"section": "All names by module", "contents": modules})
     config["website"]["navbar"]["right"] = [{"icon": "github", "text": "GitHub", "href": address}]
     config_file.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
@@ -167,10 +173,10 @@ def main(folder: Path, builder: str) -> None:
     nbdev.serve.FilterDefaults = Processors
     processed = nbdev.serve.proc_nbs(n_workers=0, force=True)
     site = processed / config.doc_path.name
-    reference.write(processed)
+    pages = reference.write(processed)
     fold_code(processed)
     tidy_signatures(processed)
-    add_version(processed / "_quarto.yml", config.version, config.git_url)
+    complete(processed / "_quarto.yml", pages, config.version, config.git_url)
     if builder == "quarto":
         subprocess.run(["quarto", "render", processed, "--no-cache"], check=True)
     else:

@@ -340,12 +340,13 @@ def wing_pages() -> dict[str, str]:
     }
 
 
-def write(folder: Path) -> None:
-    """Write all pages into a folder."""
+def write(folder: Path) -> list[str]:
+    """Write all pages into a folder, and name them."""
     pages = {f"reference_{name}": task_page(spec) for name, spec in PAGES.items()}
     pages |= {"reference_shell": shell_page(), "reference_settings": settings_page(), **wing_pages()}
     for name, text in pages.items():
         (folder / f"{name}.qmd").write_text(text, encoding="utf-8")
+    return [f"{name}.qmd" for name in pages]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the chapters into the sidebar of _quarto.yml, from the numbers of the notebooks and the wings of the house."""
+"""Writes the chapters into the sidebar of the docs, from the numbers of the notebooks and the wings of the house."""
 
 from pathlib import Path
 
@@ -25,9 +25,9 @@ def main() -> None:
     for folder in ("testing", "lab"):
         pages = [f"{folder}/{path.name}" for path in sorted((nbs / folder).glob("*.ipynb"))]
         lines += section(folder.capitalize(), pages)
-    file = ROOT / "_quarto.yml"
+    file = nbs / "_quarto.yml"
     head, start, rest = file.read_text(encoding="utf-8").partition('      - section: "Chapters"\n        contents:\n')
-    end = '          - section: "All names by module"\n'
+    end = "\nmetadata-files:"
     file.write_text(head + start + "\n".join(lines) + "\n" + end + rest.partition(end)[2], encoding="utf-8")
 
 

@@ -18,6 +18,25 @@ for name in ("OPENAI_API_KEY", "CITEREC_OPENAI_API_KEY", "CITEREC_LLM_API_KEY"):
     os.environ.pop(name, None)  # no test spends money
 os.environ.setdefault("XDG_DATA_HOME", tempfile.mkdtemp(prefix="citerec-data-"))  # nor writes to the user's own data
 
+INTEGRATION = {  # they start browsers, servers or processes, build corpora, or try all cases of a draft
+    "test_attacks", "test_browser", "test_browser_recommend", "test_cases", "test_doubles", "test_draft_attacks",
+    "test_foreign_corpora", "test_foreign_folder", "test_hostile_corpora", "test_hostile_pdfs", "test_jupyterlab",
+    "test_modules", "test_no_network", "test_process", "test_qdrant_server", "test_tex",
+}
+
+
+def pytest_configure(config):
+    """Register the marker, so that a misspelled one is not taken for it."""
+    config.addinivalue_line("markers", "integration: runs the whole system, and takes minutes")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the tests of the whole system: `pytest tests -m "not integration"` runs the others."""
+    for item in items:
+        if item.path.stem in INTEGRATION:
+            item.add_marker("integration")
+
 
 def run(*command, cwd=ROOT, **env) -> subprocess.CompletedProcess:
     """Run a command in a process that shares nothing with this one."""

@@ -156,7 +156,6 @@ def test_a_service_that_drips_is_given_up(reply):
         assert llm.seconds < 1
         (answer,) = llm.ask([Prompt("answer", "Say a word.", "")])
     assert "no answer within 0.75 s" in str(answer.error) and "CITEREC_LLM_TIMEOUT" in str(answer.error)
-    assert answer.call.seconds < 10
 
 
 def test_planted_files_of_answers_and_questions(tmp_path):

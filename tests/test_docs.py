@@ -7,6 +7,7 @@ import shutil
 from difflib import SequenceMatcher
 
 import pytest
+import yaml
 from conftest import NOTEBOOKS, ROOT, python
 
 
@@ -26,6 +27,18 @@ def test_both_builders_say_the_same(tmp_path):
     assert set(ours) == set(theirs)
     alike = {name: SequenceMatcher(None, words(ours[name]), words(theirs[name]), False).ratio() for name in ours}
     assert not {name: round(ratio, 3) for name, ratio in alike.items() if ratio < 0.95}
+
+
+def test_every_entry_of_the_sidebar_is_a_page():
+    """Plain `quarto render nbs` finds each page that the sidebar names, and the sidebar names each page once."""
+    sidebar = yaml.safe_load((ROOT / "nbs/_quarto.yml").read_text(encoding="utf-8"))["website"]["sidebar"]["contents"]
+
+    def entries(contents):
+        for entry in contents:
+            yield from entries(entry["contents"]) if isinstance(entry, dict) else [entry]
+
+    named = sorted(entries(sidebar))
+    assert named == sorted(path.relative_to(ROOT / "nbs").as_posix() for path in NOTEBOOKS)
 
 
 def test_broken_links_are_seen(tmp_path):

@@ -19,11 +19,11 @@ PAPERS = [Paper(paper_id=f"p{i}", title=f"Parsing of trees {i}", abstract=f"We p
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
-    """A corpus of a folder of records, with its recipe."""
+    """A corpus of a folder of records, with its recipe and a vector index."""
     home = tmp_path_factory.mktemp("built")
     (home / "records").mkdir()
     (home / "records/papers.jsonl").write_text("\n".join(p.model_dump_json() for p in PAPERS))
-    catalogue.build(home / "corpus", home / "records", progress=False).close()
+    catalogue.build(home / "corpus", home / "records", progress=False, index="qdrant").close()
     return home / "corpus"
 
 
@@ -61,7 +61,7 @@ def unfinished(folder: Path) -> None:
 def again(folder: Path) -> None:
     """The build that the user continues."""
     records = folder.parent / "records"
-    catalogue.build(folder, records, progress=False).close()
+    catalogue.build(folder, records, progress=False, index="qdrant").close()
 
 
 # --- Links in places that are written ------------------------------------------------------------------------------
@@ -232,5 +232,5 @@ def test_unfinished_build_of_a_stranger(foreign, built):
         unfinished(folder)
         os.utime(folder / "qdrant/edge_config.json", (1, 1))
         again_from = catalogue.source_of(catalogue.recipe_of([str(built.parent / "records")], {}), folder / "pages")
-        Corpus.build(folder, again_from, progress=False).close()
+        Corpus.build(folder, again_from, progress=False, index="qdrant").close()
         assert ((folder / "qdrant/edge_config.json").stat().st_mtime == 1) is kept

@@ -1,5 +1,7 @@
 """Every limit of a filter means the same in Qdrant, embedded and as a server, as in the columns of a corpus."""
 
+import os
+import uuid
 import warnings
 
 import numpy as np
@@ -7,6 +9,8 @@ import pytest
 
 from citerec.ground.schema import Paper, SearchFilter
 
+URL = os.environ.get("CITEREC_TEST_QDRANT_URL")  # a real server, which is then tested in place of the client in memory
+KEY = os.environ.get("CITEREC_TEST_QDRANT_API_KEY")
 ROUNDS = 25  # filters of each single limit, and four times as many of several
 
 
@@ -48,9 +52,13 @@ def indexes(tmp_path_factory):
     embedded = EmbeddedIndex(tmp_path_factory.getbasetemp() / "index0" / "qdrant", columns)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        server = ServerIndex(QdrantClient(":memory:"), "papers", columns)
+        name = f"citerec-test-{uuid.uuid4().hex}"
+        memory = ServerIndex(QdrantClient(":memory:"), name, columns)
+        server = ServerIndex.connect(URL, name, columns, KEY) if URL else memory
         server.upload(vectors, lambda start, stop: [p.title for p in papers[start:stop]], senders=1)
     yield papers, columns, vectors, (embedded, server)
+    server.client.delete_collection(name)
+    server.close()
     embedded.close()
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from conftest import ROOT, python
 from run import count_junit, count_notebooks, settle
 
 BOTH = ["Starting /n/a.ipynb", "- Completed /n/a.ipynb", "Starting /n/b.ipynb"]
@@ -41,3 +42,11 @@ def test_report_is_counted(tmp_path):
 def test_break_downs_are_failures(code, passed, failed, settled):
     """A bad exit code, or no test at all, is a failure even where none was counted."""
     assert settle("it", code, Counter(passed=passed, failed=failed))["failed"] == settled
+
+
+@pytest.mark.parametrize(("wanted", "file"), [("integration", "test_process"), ("not integration", "test_compose")])
+def test_integration_is_a_marker(wanted, file):
+    """The marker parts the tests of the whole system from the others."""
+    both = [ROOT / "tests" / f"{name}.py" for name in ("test_compose", "test_process")]
+    chosen = python("-m", "pytest", "--collect-only", "-q", "--strict-markers", "-m", wanted, *both).stdout
+    assert {line.partition("::")[0] for line in chosen.splitlines() if "::" in line} == {f"tests/{file}.py"}

@@ -878,6 +878,11 @@ class LLM:
         "Requests that are sent at a time: a model on this machine reads one after the other."
         return self.settings.llm_parallel or (1 if is_local(host_of(self.settings.llm_base_url)) else _PARALLEL)
 
+    @property
+    def is_ready(self) -> bool:
+        "Whether the packages that send requests are loaded; they are at the first request, which takes seconds."
+        return "client" in vars(self._chat)
+
     def session(self) -> dict[str, Any]:
         "Usage and cost since this object was made."
         return self._ledger.session()

@@ -274,10 +274,9 @@ def _judged(ranker: Ranker, state: PipelineState, evidence: Evidence, queries: Q
 # %% ../../nbs/55_reranking.ipynb #c029m
 def _reordered(scores: np.ndarray, claims: Sequence[int | None], pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "The order after the claims have taken turns; and for each candidate, whose score and confidence it now has."
-    order, place = np.argsort(-scores, kind="stable"), np.empty(len(scores), dtype=int)
-    place[order] = np.arange(len(order))
-    leading = order[pool[order]][:EXPLAINED]
-    changed, stands = leading[turns(scores[leading], [claims[i] for i in leading])], np.arange(len(scores))
+    order = np.argsort(-scores, kind="stable")
+    place, stands, leading = np.argsort(order), np.arange(len(scores)), order[pool[order]][:EXPLAINED]
+    changed = leading[turns(scores[leading], [claims[i] for i in leading])]
     stands[changed], place[changed] = leading, place[leading]
     return np.lexsort((place, -scores[stands])), stands
 

@@ -296,14 +296,13 @@ def coverage_notice(corpus: Corpus,
     if not missing: return NOTHING_FITS
     return f"{NOTHING_FITS} This corpus has next to nothing on {joined_with_and(missing).replace(' and ', ' or ')}."
 
-def below_threshold(low: Sequence[GroundedPaper],  # candidates below the threshold, one or more
+def below_threshold(low: Sequence[tuple[str, float]],  # titles and confidences below the threshold, one or more
                     min_confidence: float,
                     ) -> str:  # a sentence
     "How many papers stay below a threshold that the reader gave, and the nearest of them."
-    nearest = max(low, key=lambda c: c.confidence or 0)
+    title, sure = max(low, key=lambda paper: paper[1])
     many = f"{len(low)} paper{'s have' if len(low) > 1 else ' has'} less than {100 * min_confidence:g} %"
-    title = nearest.paper.title or nearest.paper.paper_id
-    return f"{many}; the nearest is “{title}” with {math.floor(100 * (nearest.confidence or 0))} %."
+    return f"{many}; the nearest is “{title}” with {math.floor(100 * sure)} %."
 
 # %% ../../nbs/59_synthesis.ipynb #c013
 def claim_in(state: PipelineState,
@@ -386,8 +385,8 @@ class SynthesisAgent:
         kept, folded, dropped = worth_showing(shown, least, exclude, records, given)
         kept = kept[: state.k]
         metadata = {**state.metadata, "dropped": dropped, "min_confidence": least}
-        able = (c for c in shown if c.confidence is not None and c.paper.paper_id not in exclude)
-        low = [c for c in able if (c.confidence or 0) < least]
+        sure = [(c.paper.title or c.paper.paper_id, c.confidence) for c in shown if c.confidence is not None]
+        low = [(title, confidence) for title, confidence in sure if confidence < least]
         if given and low: metadata["below"] = below_threshold(low, least)
         if kept and is_thin(best_confidence(kept), text_is_far(state.evidence), least):
             keywords = state.query_analysis.topic_keywords if state.query_analysis else ()

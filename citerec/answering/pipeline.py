@@ -29,7 +29,9 @@ from ..agents.client import LLM, make_llm
 from ..agents.expansion import ExpansionAgent
 from ..agents.grounding import GroundingAgent, claim_of_text, justify
 from ..agents.picker import EvaluatorAgent, PickerAgent
-from ..agents.query import QueryAgent, check_text, intent, papers_named
+from citerec.agents.query import (
+    QueryAgent, beyond_request, check_text, intent, papers_named, resolve, without_names,
+)
 from ..agents.reranking import RerankingAgent
 from ..agents.retrieval import METHODS, RetrievalAgent, queries_in
 from ..agents.synthesis import SynthesisAgent, claim_in, recommend
@@ -74,7 +76,6 @@ def _as_they_are(corpus: Corpus, state: PipelineState) -> dict[str, Any]:
                                            for i, (c, p) in enumerate(zip(leading, papers, strict=True), 1))}
 
 # %% ../../nbs/64_pipeline.ipynb #c005_fallback
-_NAMES = 50  # most names of papers that a fallback looks up
 Fallback = tuple[str, Agent]  # its description for the reader, and the function that replaces the agent
 
 def fallbacks(corpus: Corpus,
@@ -82,15 +83,16 @@ def fallbacks(corpus: Corpus,
               ) -> dict[str, tuple[Fallback, ...]]:  # agent -> its fallbacks, the best first
     "What takes the place of each agent when it fails."
     def unread(s: PipelineState) -> dict[str, Any]:
-        plain = as_it_is(s.user_text)
-        best, sure, _ = intent(plain)
-        named = [id for name in papers_named(s.user_text)[:_NAMES] for id in corpus.store.find(name.name)]
-        excluded = tuple(dict.fromkeys([*s.filters.exclude_ids, *named]))
+        resolved = resolve(corpus, s.user_text)  # an id is no word to search for, with or without a reading
+        plain = as_it_is(resolved.text)
+        best, sure, _ = intent(as_it_is(s.user_text))
+        excluded = tuple(dict.fromkeys([*s.filters.exclude_ids, *resolved.ids]))
         analysis = QueryAnalysis(topic_keywords=(), citation_intent=best, expanded_query=plain.body, confidence=sure)
         return {"prepared": plain, "query_analysis": analysis,
-                "filters": s.filters.model_copy(update={"exclude_ids": excluded})}
+                "filters": s.filters.model_copy(update={"exclude_ids": excluded}),
+                "metadata": {**s.metadata, "said": [*s.metadata.get("said", ()), *resolved.said]}}
     def bare(s: PipelineState) -> dict[str, Any]:
-        plain = as_it_is(s.user_text)
+        plain = as_it_is(beyond_request(without_names(s.user_text, papers_named(s.user_text))) or s.user_text)
         return {"prepared": plain,
                 "query_analysis": QueryAnalysis(topic_keywords=(), expanded_query=plain.body, confidence=0)}
     return {
@@ -227,6 +229,7 @@ async def _fall_back(name: str, options: tuple[Fallback, ...], state: PipelineSt
     for words, agent in options:
         call = partial(lambda agent: _updated(name, agent(state), state), agent)
         try: done = await in_thread(call, max(limit, _FALLBACK))
+        except InputError: raise  # as from the agent: the text names nothing that this corpus has
         except Exception as worse: failure = failure.model_copy(update={"fallback": f"nothing: {one_line(str(worse))}"})
         else:
             failure = failure.model_copy(update={"fallback": words})
@@ -407,10 +410,11 @@ class Pipeline:
         return last.state
 
 # %% ../../nbs/64_pipeline.ipynb #c_loads
-_LOADING = 600.0  # seconds that an agent has in addition to its limit if it has to load a model
+_LOADING = 600.0  # seconds that an agent has in addition to its limit if it has to load something
 
 def _loads_a_model(pipeline: Pipeline, name: str) -> bool:
-    "Whether an agent's first run has to load a model, which takes longer than a run."
+    "Whether an agent's first run has to load a model, or the client of one, which takes longer than a run."
+    if pipeline.llm and name in pipeline.asking and not pipeline.llm.is_ready: return True
     if name == "reranking": return "_reranking" not in pipeline.__dict__  # the ranker's trees; a cross-encoder, if any
     return name == "retrieval" and "model" not in pipeline.corpus.embedder.__dict__
 

@@ -771,7 +771,7 @@ def load(corpus: str | os.PathLike[str] | None = None,  # a corpus folder, or "s
     opened = open_corpus(settings.corpus, settings)
     assert opened.embedder.sha256  # an altered model is refused here, and not during a run
     chosen_retrievers(opened, settings.retrievers)  # an unknown one is refused now
-    if settings.qdrant_url: assert opened.index  # sends missing vectors now, not within an agent's time limit
+    assert opened.answering  # what Qdrant lacks is sent or made now, not within an agent's time limit
     return Recommender(opened, settings)
 
 # %% ../../nbs/69_recommender.ipynb #c007ay

@@ -26,6 +26,7 @@ from ..ground.errors import InputError
 from ..ground.identity import document_print, normal_arxiv_id, title_key
 from ..ground.schema import CitationContext, EvalSample, Paper, SearchFilter, System
 from ..indexes.graph import Graph
+from ..indexes.store import QUERIES, stored_queries
 from ..ranking.corpus import Corpus
 from ..sources.scholarcopilot import arxiv_year
 from ..sources.source import read_records
@@ -213,11 +214,12 @@ def split_examples(examples: Iterable[CitationExample],
     return tuple([*chain.from_iterable(groups[a:b])] for a, b in zip(cuts, cuts[1:], strict=False))
 
 # %% ../../nbs/81_benchmark.ipynb #c005
-def read_queries(path: str | Path,  # a file of JSON lines, .gz or plain
+def read_queries(path: str | Path,  # a file of JSON lines, .gz or plain, or the `queries.db` of a corpus
                  ) -> list[EvalSample]:
     "Read a query set. Raises `InputError`, which names the first faulty lines."
     path, faults = Path(path), list[str]()
     if not path.is_file(): raise InputError(f"There is no file {path}.", "Name a file of queries in JSON lines.")
+    if path.name == QUERIES: return stored_queries(path)
     queries = list(read_records(path, EvalSample, faults))
     ids = [q.query_id for q in queries]
     if not queries and not faults: faults.append(f"{path.name}: no queries")

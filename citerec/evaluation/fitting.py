@@ -441,7 +441,8 @@ def with_further(whole: Any,  # a `lightgbm.Booster` for all texts
     return _model_of(head, [*trees, _against_fame()])
 
 # %% ../../nbs/84_fitting.ipynb #k26wa
-EMBEDDED = 80  # trees that act where a further embedding is known
+EMBEDDED = 60  # trees that act where a further embedding is known
+_HALF = .5  # of their values in the score: they learn from texts that the trees before them have learned from
 _ANY_VALUE, _UNKNOWN_RIGHT = 1e12, 8  # a border above all values, and LightGBM's code: a missing value goes right
 
 def with_embedding(model: Any,  # a `lightgbm.Booster`
@@ -454,7 +455,7 @@ def with_embedding(model: Any,  # a `lightgbm.Booster`
     known = [(part, at) for part, at in learned if np.isfinite(part.values[at][:, column]).any()]
     if not known or not trees: return model
     (head, *blocks), (_, *added) = _parts(model), _parts(_boosted(known, trees, parameters, after=model))
-    guarded = [_asking(_read_tree(block, 1), column, _ANY_VALUE, missing=_UNKNOWN_RIGHT) for block in added]
+    guarded = [_asking(_read_tree(block, _HALF), column, _ANY_VALUE, missing=_UNKNOWN_RIGHT) for block in added]
     return _model_of(head, [*(_read_tree(block, 1) for block in blocks), *guarded])
 
 # %% ../../nbs/84_fitting.ipynb #k26u

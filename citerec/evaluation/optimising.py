@@ -480,11 +480,6 @@ def _check_parts(parts: ExampleParts) -> None:
         raise InputError(f"There are {len(parts.train)} examples to learn from and {len(parts.validation)} to "
                          "choose by.", "Ask for more examples, or give a corpus with more citing sentences.")
 
-def _check_answers(llm: LLM) -> None:
-    "Raise the error of a model that cannot be asked."
-    answer, = llm.ask([Prompt("optimising", "Answer with one word.", "Are you there?")])
-    if answer.error: raise answer.error
-
 # %% ../../nbs/86_optimising.ipynb #c014l
 class Loop:
     "What a run is asked to do, and how far it is."
@@ -733,7 +728,9 @@ def optimise(corpus: Corpus,  # its folder keeps the learned prompts
     _check_task(llm, optimiser, module, steps, workers)
     with _alone(corpus.folder):
         if callable(parts):
-            for model in {llm.model, llm.settings.llm_prompt_model or llm.model}: _check_answers(llm.beside(model))
+            for model in {llm.model, llm.settings.llm_prompt_model or llm.model}:
+                answer, = llm.beside(model).ask([Prompt("optimising", "Answer with one word.", "Are you there?")])
+                if answer.error: raise answer.error
             parts = parts()
         loop = Loop(corpus, parts, llm, optimiser, module, steps, workers, say)
         state = _begin(loop)

@@ -8,7 +8,7 @@ __all__ = ['limits_of_filter', 'SearchView', 'Growing', 'added_html', 'OwnPapers
 # %% ../../nbs/93_ask.ipynb #w003
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import partial
@@ -24,7 +24,7 @@ from ..ground.quoting import counted, one_line
 from ..ground.running import background_loop
 from ..ground.schema import ParsedQuery, SearchFilter
 from citerec.frontends.parts import (
-    COPY_BUTTONS, STOPPED, STOPPING, Actions, AppView, button_of, draw, folder_of, on_enter, recommender_of,
+    COPY_BUTTONS, STOPPED, STOPPING, Actions, AppView, Told, button_of, draw, folder_of, on_enter, recommender_of,
     words_html,
 )
 
@@ -142,7 +142,8 @@ class _Fields:
         self.source = widgets.ToggleButtons(options=[_OWN, _CORPUS], style={"button_width": "auto"},
                                             tooltips=["Answer from your PDFs", "Answer from the corpus"])
         self.upload = widgets.FileUpload(accept=".pdf", multiple=True, description="Add PDFs",
-                                         tooltip="Add PDFs to your own", layout={"width": "auto"})
+                                         tooltip="Add PDFs to your own; they can also be dropped on this view",
+                                         layout={"width": "auto"})
         self.papers, self.earlier = widgets.VBox(), widgets.Dropdown(layout={"width": "auto"})
         stars = [("no rating", 0), *((n * "★", n) for n in range(1, 6))]
         self.rating = widgets.ToggleButtons(options=stars, style={"button_width": "auto"},
@@ -251,7 +252,7 @@ class AskView(AppView):
         self.own = OwnPapersPanel(library, self.fields, self._unless_busy)
         self.answer: Any = None  # the last one
         buttons = [self.button, self.fields.source, self.fields.upload, self.fields.earlier, self.fields.rating]
-        super().__init__(self.fields.all(), buttons, [self.fields.rating, Actions({})])
+        super().__init__(self.fields.all(), buttons, [self.fields.rating, Actions({"drop": self._dropped})])
         self.add_class("citerec-view")
         self.fields.upload.observe(lambda change: self._add(change["new"]), "value")
         self.fields.earlier.observe(lambda change: self._reopen(change["new"]), "value")
@@ -308,9 +309,18 @@ class AskView(AppView):
         self.fields.upload.value = ()  # so that the same files can be chosen again
         if chosen: self.work(lambda: self._read_files(chosen))
 
-    def _read_files(self, chosen: tuple[Any, ...]) -> None:
+    def _dropped(self, told: Told) -> None:
+        "Add the PDFs that were dropped on the view, and name what is none."
+        sent = zip(told.get("names", ()), told.get("contents", ()), strict=False)
+        chosen = tuple({"name": str(name), "content": content} for name, content in sent)
+        refused = [str(name) for name in told.get("refused", ())]
+        if chosen or refused: self._unless_busy(lambda: self._read_files(chosen, refused))
+
+    def _read_files(self, chosen: tuple[Any, ...], refused: Sequence[str] = ()) -> None:
         self.show(_growing("reading the PDFs" if len(chosen) > 1 else "reading the PDF"))
-        self.show(added_html(self.own.add(chosen)))
+        left = [f"{name} is left out: drop PDFs, of at most 200 MB together." for name in refused]
+        read = added_html(self.own.add(chosen)) if chosen else ""
+        self.show(read + draw("".join(f"<p>{words_html(one_line(line))}</p>" for line in left)))
 
     def _reopen(self, query_id: int) -> None:
         "Show an earlier answer."

@@ -44,8 +44,8 @@ def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     if is_text: show_progress(args, "")
     said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
                        recommendations.to_text(verbose=args.verbose) if is_text else None)
-    told = recommendations.state.metadata
-    if args.format not in (None, "text", "json"): said = [told.get("coverage", ""), told.get("below", ""), *said]
+    if args.format not in (None, "text", "json"):
+        said = [*map(recommendations.state.metadata.get, ("coverage", "below")), *said]
     for note in filter(None, said): print_remark(note)
     if args.verbose and is_text and recommendations.state.metadata.get("trace", {}).get("why"):
         print(recommendations.trace().to_string(na_rep="–", float_format="{:.0f}".format))
@@ -135,12 +135,15 @@ def _build(args: argparse.Namespace) -> int:
     --source SOURCE ...!  {_SOURCES}, or a folder with papers.jsonl and, where there are any, edges.jsonl and
                           contexts.jsonl (or .jsonl.gz); given several times, the sources are combined, and each paper
                           is taken once
-    {_CHOICES}{engine}{progress}
+    {_CHOICES}embedding_model: --embedding NAME  the model that embeds the papers (default: CITEREC_EMBEDDING_MODEL)
+    {engine}--index exact|qdrant  ranking.catalogue:build
+    {progress}
     """
     from citerec.ranking.catalogue import build
     from citerec.ground.settings import load_settings
+    settings = load_settings(engine=args.engine, embedding_model=args.embedding_model)
     chosen = {name: value for name in CHOICES if (value := getattr(args, name)) is not None and value is not False}
-    with build(args.folder, args.source, load_settings(engine=args.engine), is_watched(args), **chosen) as corpus:
+    with build(args.folder, args.source, settings, is_watched(args), args.index, **chosen) as corpus:
         print(*corpus.repaired, _summary(corpus), sep="\n")
     return 0
 
@@ -224,31 +227,47 @@ def _evaluate(args: argparse.Namespace) -> int:
     The citing documents are hidden. Stopped in the middle, the same command continues where --run-file is given.
 
     FOLDER                  a corpus
-    --queries FILE          query_id, text, citing_id, year, relevant: JSON lines, .gz or plain (default: made of the
-                            corpus' own papers and their references)
+    --queries FILE          query_id, text, citing_id, year, relevant: JSON lines, .gz or plain (default: those that
+                            `citerec queries` keeps in FOLDER, else made of the corpus' papers and their references)
     --run-file FILE         keep the answers as a TREC run file, with a record in a .json next to it; several
                             systems get NAME.FILE each
     --system NAME ...       pipeline (the default), picker, ranker, expansion, rrf, dense, bm25, fanout …, or
                             full with a row for each stage, embedding:MODEL, embeddings for all that `citerec embed`
                             has made, or pipeline_without_NAME, an agent or a retriever
     --retrievers NAMES      ground.settings:Settings
-    --plot FILE             draw bars with intervals and recall by depth, as .png, .svg or .pdf
+    --plot FILE             draw bars with intervals, recall by depth, query by query, a heat map and a radar of all
+                            measures, as .png, .svg or .pdf
+    --n N                   queries measured, drawn at random where there are more (default: all of a file, else 300)
+    --depths K,...=5,10,20,100  numbers of leading papers for which recall is measured, 1 to 100
+    --batch N=1             queries answered at a time: faster where a language model is waited for
     --without-known         keep from the systems what the document of a query already cites (the field known)
     --within known|library  rank only the papers that the document already cites, or those of its bibliography file
     {json}{progress}
     """
+    from random import Random
+
+    from citerec.ground.errors import InputError
+    from citerec.evaluation.metrics import metrics_at
     from citerec.ranking.sample import open_corpus
     from citerec.evaluation.benchmark import given, make_queries, read_queries
     from citerec.evaluation.experiment import criteria, experiment, learned_from
+    from citerec.indexes.store import QUERIES
     from citerec.ground.settings import load_settings
-    settings = load_settings(retrievers=args.retrievers)
+    settings, metrics = load_settings(retrievers=args.retrievers), metrics_at(args.depths)
+    if args.n is not None and args.n < 1: raise InputError(f"--n is {args.n}.", "Give 1 or more.")
     read = read_queries(args.queries) if args.queries else None
     names = list(dict.fromkeys(args.system or ["pipeline"]))
     with open_corpus(args.folder, settings) as corpus:
-        queries = given(read or make_queries(corpus), not args.without_known, args.within)
+        if read is None and (kept := corpus.folder / QUERIES).exists():
+            read = read_queries(kept)
+            print_remark(f"The queries are those in {kept}: {len(read)}.")
+        read = read or make_queries(corpus, **({"n": args.n} if args.n else {}))
+        queries = given(read, not args.without_known, args.within)
+        if args.n and args.n < len(queries): queries = Random(0).sample(queries, args.n)
         systems = _systems(names, corpus, settings)
         files = _run_files(Path(args.run_file) if args.run_file else None, list(systems))
-        compared = experiment(systems, queries, keep=files, allow_fitted=True, progress=is_watched(args))
+        compared = experiment(systems, queries, metrics, keep=files, allow_fitted=True, batch=args.batch,
+                              progress=is_watched(args))
         for note in compared.notes: print_remark(note)
         for name, system in systems.items():
             if seen := len(learned_from(system, queries)):
@@ -257,7 +276,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     if args.plot: _save_plot(compared, Path(args.plot))
     rows = json.loads(compared.table.to_json(orient="index"))
     if args.json: print_json({"queries": len(queries), "systems": rows})
-    else: print(compared, criteria(compared.table), sep="\n")
+    else: print(compared, *([criteria(compared.table)] if "R@10" in metrics else []), sep="\n")
     return 0
 
 # %% ../../nbs/99_cli.ipynb #y11
@@ -299,7 +318,8 @@ def _queries(args: argparse.Namespace) -> int:
     """Make texts whose citations are known, of a corpus' papers and citing sentences, for `citerec evaluate`.
 
     FOLDER              a corpus
-    --out FILE!         where to write them: JSON lines, packed if the name ends in .gz
+    --out FILE          write them as JSON lines too, packed if the name ends in .gz; needed for a corpus that is not
+                        a folder of yours, because a folder keeps the queries that were made last
     --n N=300           so many queries of each kind at most
     --min-references N  evaluation.benchmark:make_queries
     --kind abstracts|sentences|both|markers=abstracts  abstracts and what they cite, citing sentences and what they
@@ -309,6 +329,9 @@ def _queries(args: argparse.Namespace) -> int:
     from citerec.ground.errors import InputError
     from citerec.evaluation.benchmark import make_queries, marker_queries
     from citerec.evaluation.fitting import training_queries
+    from citerec.indexes.store import QUERIES, write_queries
+    kept = Path(args.folder) / QUERIES if Path(args.folder).is_dir() else None
+    if not (args.out or kept): raise InputError(f"{args.folder} is not a folder.", "Name a file for them with --out.")
     if args.n < 1: raise InputError(f"--n is {args.n}, and no queries would be made.", "Give 1 or more.")
     with open_corpus(args.folder) as corpus:
         abstracts = make_queries(corpus, args.n, args.min_references) if args.kind in ("abstracts", "both") else []
@@ -317,12 +340,17 @@ def _queries(args: argparse.Namespace) -> int:
     made, none = [*abstracts, *sentences], f"The corpus in {args.folder} has no citing sentences."
     if not made: raise InputError(none, "Make queries of its abstracts: --kind abstracts.")
     if args.kind == "both" and not sentences: print_remark(none)
-    _write_queries(Path(args.out), made)
+    if args.out: _write_queries(Path(args.out), made)
+    try:
+        if kept: write_queries(kept, made)
+    except OSError as e:
+        if not args.out: raise
+        print_remark(f"{kept} cannot be written ({e.strerror}).")
     kinds = _kinds({"abstract": len(abstracts), "citing sentence": len(sentences)})
     cited = sum(len(query.relevant) for query in made)
-    print(f"{args.out}: {len(made):,} quer{'y' if len(made) == 1 else 'ies'} ({kinds}) "
+    print(f"{args.out or kept}: {len(made):,} quer{'y' if len(made) == 1 else 'ies'} ({kinds}) "
           f"with {cited:,} citation{'s' * (cited != 1)}; "
-          f"measure with `citerec evaluate {args.folder} --queries {args.out}`")
+          f"measure with `citerec evaluate {args.folder}{f' --queries {args.out}' if args.out else ''}`")
     return 0
 
 # %% ../../nbs/99_cli.ipynb #c009cc
@@ -366,7 +394,7 @@ def _info(args: argparse.Namespace) -> int:
     [FOLDER]  a corpus (default: the sample that comes with citerec)
     {model}
     """
-    from citerec.indexes.qdrant import EmbeddedIndex
+    from citerec.indexes.vectors import ExactIndex
     from citerec.ranking.sample import open_corpus
     from citerec.agents.client import make_llm
     from citerec.ground.settings import load_settings
@@ -374,7 +402,7 @@ def _info(args: argparse.Namespace) -> int:
     llm = make_llm(settings)
     with open_corpus(args.folder or settings.corpus) as corpus:
         print(_summary(corpus))
-        if corpus.answering != EmbeddedIndex.name: print(f"{'index':<10} {corpus.answering}")
+        if corpus.answering != ExactIndex.name: print(f"{'index':<10} {corpus.answering}")
     print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
     return 0
 
@@ -594,8 +622,8 @@ def _app(args: argparse.Namespace) -> int:
     The app is citerec.ipynb of this folder, which is made where it is not there. Other options are passed on to
     JupyterLab, or to Voilà; paths in them have to be absolute.
 
-    --page           show the app without code, by Voilà; only this machine can reach the page, and only with the token
-                     in its address
+    --page           show the app without code, by Voilà; only this machine can reach the page (others too with
+                     --Voila.ip=ADDRESS), and only with the token in its address
     --notebook FILE  open this notebook instead; --page runs all code in it
     """
     from citerec.ground.files import shipped, write_atomically
@@ -613,7 +641,8 @@ def _app(args: argparse.Namespace) -> int:
     if args.page:
         others = filter(os.path.isabs, os.environ.get("JUPYTER_PATH", "").split(os.pathsep))
         os.environ["JUPYTER_PATH"] = os.pathsep.join([str(shipped("page").absolute()), *others])
-        command += ["--Voila.ip=127.0.0.1", "--token", "--template=citerec"]
+        here = [] if any(given.startswith("--Voila.ip=") for given in args.rest) else ["--Voila.ip=127.0.0.1"]
+        command += [*here, "--token", "--template=citerec"]
     command += args.rest
     os.chdir(start)
     if os.name == "nt":

@@ -849,18 +849,25 @@ def _embed(args: argparse.Namespace) -> int:
     evaluate FOLDER --system dense --system embeddings --system fanout.
 
     FOLDER        a corpus
-    --model NAME  a model of the Hugging Face hub, as intfloat/e5-large-v2, or the folder of one; left out: list what
-                  the corpus has
+    --model NAME  a model of the Hugging Face hub, as intfloat/e5-large-v2, or the folder of one; openai:NAME,
+                  ollama:NAME or compatible:NAME: a service, which is sent the titles and abstracts of the papers; left
+                  out: list what the corpus has
+    --like NAME   a known model that the one in a folder is used like, where its files do not say it
     {engine}{json}{progress}
     """
     from dataclasses import asdict
 
     from citerec.ranking.sample import embed_corpus, embeddings_of
+    from citerec.ground.errors import InputError
     from citerec.indexes.models import MODEL_CARDS
     from citerec.ranking.sample import open_corpus
     from citerec.ground.settings import load_settings
+    model = str(Path(args.model).resolve()) if args.model and Path(args.model).is_dir() else args.model
+    if args.like and args.like not in MODEL_CARDS:
+        raise InputError(f"There is no known model {args.like!r}.", f"Choose from: {', '.join(MODEL_CARDS)}.")
+    if args.like and model: model += f" like {args.like}"
     with open_corpus(args.folder, load_settings(engine=args.engine)) as corpus:
-        every = [embed_corpus(corpus, args.model, is_watched(args))] if args.model else embeddings_of(corpus)
+        every = [embed_corpus(corpus, model, is_watched(args))] if model else embeddings_of(corpus)
         own = corpus.manifest["model"]
         for note in corpus.notes: print_remark(note)
     if args.json: print_json([asdict(one) for one in every])

@@ -77,6 +77,7 @@ _NARROW = """<style>@media (max-width: 600px) {
 .citerec-view .widget-inline-hbox[style*="32rem"]:not(.widget-checkbox) > .widget-label {
   width: 100% !important; text-align: left; }
 .citerec-view .widget-inline-hbox[style*="32rem"] > select { min-height: 28px; }
+.citerec-view.citerec-drop { outline: 2px dashed currentColor; outline-offset: 4px; }
 .citerec-view .jupyter-button { white-space: normal; height: auto; min-height: 28px; line-height: 1.4; }
 }
 [data-jp-theme-light="false"] .citerec-view .widget-dropdown > select {
@@ -252,7 +253,7 @@ class Actions(anywidget.AnyWidget):
                  ):
         super().__init__(layout={"display": "none"})
         self._does = does
-        self.on_msg(lambda _, told, __: self.do(told))
+        self.on_msg(lambda _, told, contents: self.do(told | ({"contents": contents} if contents else {})))
 
     def do(self,
            told: Told,  # by the program

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['PathText', 'Names', 'Seconds', 'Share', 'Dollars', 'Number', 'LLMService', 'LLMForm', 'Reach', 'HARMLESS', 'DOT_ENV',
            'MOST', 'CROSS_ENCODER', 'OPENAI_URL', 'LOCAL_LLM_TIMEOUT', 'LLMS', 'PRESETS', 'host_of', 'is_local',
-           'dot_env_lines', 'dot_env_note', 'Settings', 'llm_key', 'check_current_folder', 'load_settings',
+           'dot_env_lines', 'dot_env_note', 'Settings', 'key_for', 'llm_key', 'check_current_folder', 'load_settings',
            'comments_beside', 'is_key']
 
 # %% ../../nbs/03_settings.ipynb #c003
@@ -196,13 +196,18 @@ class Settings(BaseSettings):
     engine: str | None = None  # where a build embeds: dask, or a Dask scheduler's address; None: in this process
     reranker: PathText | None = None  # cross-encoder; None: the order of the ranker is kept
 
+    # ---- Embeddings by a service
+    embedding_base_url: str | None = None  # address of the service that openai:, ollama: or compatible:MODEL names
+    embedding_api_key: SecretStr | None = None  # key of such a service other than OpenAI
+    embedding_queries: bool = False  # send what you write to the service of a further embedding; else it is left out
+
     # ---- Language model
     llm: LLMService | None = None  # offline, openai, ollama or compatible; None: OpenAI where there is a key for it
     llm_base_url: str | None = None  # address of an OpenAI-compatible service, ending in /v1 as a rule
     llm_model: str | None = None  # a model of that service
     openai_api_key: SecretStr | None = _key("OPENAI_API_KEY")  # key for OpenAI, which is used if there is one
     llm_api_key: SecretStr | None = None  # key of a service other than OpenAI
-    llm_budget: Dollars = 1.0  # US dollars a session may spend
+    llm_budget: Dollars = 1.0  # US dollars a session may spend, and an embedding by a service
     llm_price_input: Dollars | None = None  # US dollars a million tokens read; None: from the price table
     llm_price_output: Dollars | None = None  # US dollars a million tokens written
     llm_query: bool = True  # let the language model read the text
@@ -214,11 +219,11 @@ class Settings(BaseSettings):
     llm_max_tokens: Annotated[int, Field(ge=50)] | None = None  # most tokens of an answer; None: as each agent needs
     llm_parallel: Number | None = None  # requests at a time; None: 1 to a service on this machine, 8 to any other
     llm_seed: int | None = 0  # sent where the service takes one; None: none is sent
-    llm_cache: PathText | None = None  # SQLite file of answers; None: in the user's cache folder; "off": none is kept
+    llm_cache: PathText | None = None  # SQLite file of answers, vectors beside it; None: the user's cache; "off": none
     llm_timeout: Seconds = 30.0  # seconds an agent may wait for a language model; 180 for one on this machine
 
     # ---- Qdrant
-    qdrant_url: str | None = None  # Qdrant server for papers and the passages of your PDFs; None: none
+    qdrant_url: str | None = None  # Qdrant server for papers and the passages of your PDFs; None: none is asked
     qdrant_api_key: SecretStr | None = None  # key of that server
     qdrant_shards: Number | None = None  # parts into which a new collection is split; None: one a node of the cluster
     qdrant_replicas: Number = 1  # copies of each part of a new collection, on different nodes
@@ -250,7 +255,7 @@ class Settings(BaseSettings):
     crossref_url: str | None = None  # another address of Crossref; None: its own
     semantic_scholar_url: str | None = None  # another address of Semantic Scholar; None: its own
     semantic_scholar_api_key: SecretStr | None = _key("SEMANTIC_SCHOLAR_API_KEY", "S2_API_KEY")  # for Semantic Scholar
-    mailto: str | None = None  # contact address for Crossref, which then answers sooner
+    mailto: str | None = None  # contact address for OpenAlex and Crossref, which answers sooner with one
     service_token: SecretStr | None = None  # secret in each request to `citerec serve`; None: only this machine may ask
 
     settings_customise_sources = classmethod(_sources)
@@ -273,12 +278,19 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 # %% ../../nbs/03_settings.ipynb #c015
+def key_for(address: str | None,  # that is asked
+            settings: "Settings",
+            other: SecretStr | None,  # the key for an address other than OpenAI's
+            ) -> SecretStr | None:  # None: the service is asked without one
+    "The key for a service: OpenAI's for OpenAI alone."
+    is_openai = host_of(address) == host_of(OPENAI_URL)
+    key = (settings.openai_api_key or other) if is_openai else other
+    return key if key and key.get_secret_value().strip() else None
+
 def llm_key(settings: "Settings",
             ) -> SecretStr | None:  # None: the service is asked without one
-    "The key for the service that is asked: OpenAI's for OpenAI alone."
-    is_openai = host_of(settings.llm_base_url) == host_of(OPENAI_URL)
-    key = (settings.openai_api_key or settings.llm_api_key) if is_openai else settings.llm_api_key
-    return key if key and key.get_secret_value().strip() else None
+    "The key for the language model that is asked."
+    return key_for(settings.llm_base_url, settings, settings.llm_api_key)
 
 # %% ../../nbs/03_settings.ipynb #c015b
 def _check_llm(settings: "Settings") -> None:
@@ -304,7 +316,7 @@ def _check_llm(settings: "Settings") -> None:
 def _check_keys(settings: "Settings") -> None:
     "Raise `InputError` where a key would travel unencrypted to another machine."
     keys = {"qdrant_url": settings.qdrant_api_key, "openalex_url": settings.openalex_api_key,
-            "semantic_scholar_url": settings.semantic_scholar_api_key}
+            "semantic_scholar_url": settings.semantic_scholar_api_key, "embedding_base_url": settings.embedding_api_key}
     for name, key in keys.items():
         address = getattr(settings, name) or ""
         plain = address.lower().startswith("http:") and not is_local(host_of(address))

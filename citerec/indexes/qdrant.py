@@ -384,7 +384,8 @@ class _Papers:
             numbers, weights = word_vector(text, self.mean_length)
             both = {MEANING: self.vectors[row].tolist(), WORDS: m.SparseVector(indices=numbers, values=weights)}
             return m.PointStruct(id=row, vector=both, payload=payload_of(paper))
-        return [*map(point, rows, self.texts(rows.start, rows.stop), self.columns.papers(rows))]
+        texts, papers = self.texts(rows.start, rows.stop), self.columns.papers(rows)
+        return [point(*one) for one in zip(rows, texts, papers, strict=True)]
 
 def _send(client: Any, name: str, papers: _Papers, missing: Sequence[range], senders: int, progress: bool) -> None:
     "Send batches, several at once, each confirmed; after a failure no further ones are begun."

@@ -14,6 +14,7 @@ import errno
 import hashlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -197,19 +198,21 @@ def _is_done(folder: Path, part: str, kept: Checksums) -> bool:
     return bool(kept) and not damaged
 
 # %% ../../nbs/40_building.ipynb #a023
-def _missing(folder: Path, kept: Checksums) -> list[str]:
-    "The parts that are to be made; what there is of them is removed."
-    missing = [part for part in PARTS if not _is_done(folder, part, sums_of(part, kept))]
-    if "vectors" not in missing or "qdrant" in missing: return missing
-    remove(folder / "qdrant")  # the vector index is made from the vectors
-    return [*missing, "qdrant"]
+def _missing(folder: Path, kept: Checksums, index: bool) -> list[str]:
+    "The parts that are to be made; what there is of them is removed, and so is an index that is not wanted."
+    missing = {part for part in PARTS if not _is_done(folder, part, sums_of(part, kept))}
+    if "vectors" in missing or not index: missing.add("qdrant")  # the vector index is made from the vectors
+    if "qdrant" in missing: remove(folder / "qdrant")
+    return [part for part in PARTS if part in missing and (index or part != "qdrant")]
 
 def make_parts(store: Store, folder: Path, embedder: Embedder, progress: bool, ready: np.ndarray | None,
                kept: Checksums,  # of what is there
                done: Callable[[str, Checksums], None] = lambda part, sums: None,  # called with each part and its sums
+               index: bool = False,  # with the embedded vector index; False: it is removed
                ) -> Checksums:
     "Make the parts that are missing, unfinished or damaged."
-    kept, missing = dict(kept), _missing(folder, kept)
+    missing = _missing(folder, kept, index)
+    kept = {name: sums for name, sums in kept.items() if index or name not in sums_of("qdrant", kept)}
     for part in _each_made(_Work(store, folder, embedder, progress, ready), missing):
         sums = checksums(folder, part) if (folder / part).exists() else {}
         kept = {name: s for name, s in kept.items() if name not in sums_of(part, kept)} | sums
@@ -270,7 +273,9 @@ def _manifest_of(source: Source, store: Store, embedder: Embedder, fingerprint: 
             "counts": counts | ({"chunks": passages} if passages else {})}
 
 # %% ../../nbs/40_building.ipynb #a034s
-def build_files(folder: Path, source: Source, embedder: Embedder, progress: bool) -> dict[str, Any]:
+def build_files(folder: Path, source: Source, embedder: Embedder, progress: bool,
+                beyond: float = math.inf,  # papers; more of them get the embedded vector index
+                ) -> dict[str, Any]:
     "All steps of a build but the last, which writes the manifest that is returned; the caller holds the folder's lock."
     fingerprint, path = f"{source.fingerprint()} {embedder.name} {embedder.sha256}", folder / "corpus.db"
     for name in FILES:
@@ -284,7 +289,7 @@ def build_files(folder: Path, source: Source, embedder: Embedder, progress: bool
         _take_papers(store, source, embedder.name, progress)
         _take_citations(store, source, progress)
         ready = ready_vectors(source.vectors, store, embedder) if source.vectors else None
-        sums = make_parts(store, folder, embedder, progress, ready, _kept_in(store), done)
+        sums = make_parts(store, folder, embedder, progress, ready, _kept_in(store), done, len(store) > beyond)
         manifest = _manifest_of(source, store, embedder, fingerprint)
         if lines := source.report():
             write_atomically(folder / "report.txt", lambda f: f.write("\n".join(lines).encode() + b"\n"))
@@ -500,7 +505,7 @@ def taken_over(old: Mapping[str, Any],  # the manifest before the update
                changed: int,  # papers with another record than before
                ) -> dict[str, Any]:
     "The entries in the manifest of an update about the old corpus and about the present request."
-    kept = {name: old[name] for name in ("source", "recipe") if name in old}
+    kept = {name: old[name] for name in ("source", "recipe", "index") if name in old}
     before = {"fetched": old["fetched"], "papers": old["counts"]["papers"]} | _of_update(old)
     past = [*old.get("history", []), before]
     return kept | {"fetched": about.pop("fetched", fetched), "about": about, "history": past, "changed": changed,

@@ -297,6 +297,7 @@ def build(folder: str | Path,  # folder of the corpus
           source: Any,  # a name of `SOURCES`, a folder with papers.jsonl, a list of these; a `Source`; `Paper`s
           settings: "Settings | None" = None,  # None: from the environment
           progress: bool = True,  # show progress bars
+          index: str | None = None,  # who searches by meaning: exact or qdrant (None: qdrant where that is faster)
           **choices: Any,  # of `CHOICES`, where the source is named
           ) -> "Corpus":  # opened
     "Build a corpus. Stopped in the middle, the same call continues."
@@ -304,13 +305,14 @@ def build(folder: str | Path,  # folder of the corpus
     from citerec.ground.schema import Paper
     from citerec.sources.source import ListSource, Source
     folder = Path(folder)
-    if isinstance(source, Source): return Corpus.build(folder, source, settings, progress)
+    if isinstance(source, Source): return Corpus.build(folder, source, settings, progress, index=index)
     if not isinstance(source, str | Path) and all(isinstance(p, Paper) for p in source):
-        return Corpus.build(folder, ListSource(source), settings, progress)
+        return Corpus.build(folder, ListSource(source), settings, progress, index=index)
     names = [str(source)] if isinstance(source, str | Path) else [str(name) for name in source]
-    return _build_named(folder, recipe_of(names, choices), settings, progress)
+    return _build_named(folder, recipe_of(names, choices), settings, progress, index)
 
-def _build_named(folder: Path, recipe: Chosen, settings: "Settings | None", progress: bool) -> "Corpus":
+def _build_named(folder: Path, recipe: Chosen, settings: "Settings | None", progress: bool,
+                 index: str | None) -> "Corpus":
     "Build a corpus of sources by name, and keep the recipe."
     from citerec.ranking.building import PAGES
     from citerec.ranking.corpus import Corpus
@@ -320,7 +322,7 @@ def _build_named(folder: Path, recipe: Chosen, settings: "Settings | None", prog
     if recipe["types"] is None and _older(folder): recipe["types"] = "all"
     with _leaving_no_empty(folder / PAGES, folder):
         source = source_of(recipe, folder / PAGES, progress, settings.engine)
-        try: return Corpus.build(folder, source, settings, progress, recipe=recipe)
+        try: return Corpus.build(folder, source, settings, progress, recipe, index)
         except CorpusError as e:
             if "other records" not in e.problem or not _made_by(str(folder), recipe): raise
             raise CorpusError(f"{folder} already holds a corpus of these sources, and they have changed.",

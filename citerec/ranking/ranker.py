@@ -90,8 +90,7 @@ def confidence_columns(table: np.ndarray,  # shape (candidates, len(NAMES)), all
     if not len(scores): return np.zeros((0, len(CALIBRATED)))
     falling = np.sort(scores if pool is None else scores[pool])[::-1]
     rank = places_among(scores[:, None], pool)[:, 0].astype(float)
-    below = np.maximum(falling[0] - scores, 0)
-    own = [scores, below, scores - falling[min(_TENTH, len(falling) - 1)], np.log1p(rank)]
+    own = [scores, np.maximum(falling[0] - scores, 0), scores - falling[min(_TENTH, len(falling) - 1)], np.log1p(rank)]
     return np.column_stack([*own, np.nan_to_num(table[:, [NAMES.index(name) for name in _FROM_TABLE]])])
 
 # %% ../../nbs/46_ranker.ipynb #c018c
@@ -176,7 +175,7 @@ def _checked_tree(block: str, names: Sequence[str]) -> list[str]:
 
 # %% ../../nbs/46_ranker.ipynb #c020db
 _MOST_BYTES = 8_000_000  # of each file of a ranker; those that ship have 1.1 and 0.1 MB
-_MOST_TREES = 5000  # of a ranker; the one that ships has 800
+_MOST_TREES = 5000  # of a ranker; the one that ships has 900
 _HEAD = {  # the head of every ranker
     "version": "v4", "num_class": "1", "num_tree_per_iteration": "1", "label_index": "0", "objective": "lambdarank"}
 _UNREAD = {"feature_infos", "tree_sizes"}  # also in the head, and not used here

@@ -30,7 +30,7 @@ from citerec.ground.files import (
 )
 from ..ground.schema import Record, SearchFilter
 from ..ground.settings import Settings, load_settings
-from ..indexes.embedding import Embedder, embedding_on
+from ..indexes.embedding import embedding_on, make_embedder
 from ..indexes.models import made_here
 from ..indexes.store import SCHEMA_VERSION
 from ..indexes.vectors import ExactIndex, read_vectors, write_vectors
@@ -92,11 +92,6 @@ class Embedding:
     papers: int  # number of papers
     folder: str  # in the folder `embeddings` of the corpus
 
-    @property
-    def retriever(self) -> str:
-        "Its name among the retrievers of a corpus."
-        return f"{OF_MODEL}{self.model}"
-
 _READABLE = 60  # most characters of a model's name in the name of its folder
 
 def _folder_name(model: str, sha256: str) -> str:
@@ -106,11 +101,11 @@ def _folder_name(model: str, sha256: str) -> str:
 def _place(corpus: Corpus) -> Path: return corpus.folder / "embeddings"
 
 def embed_corpus(corpus: Corpus,
-                 model: str,  # name on the hub, or a local folder
+                 model: str,  # name on the hub, a local folder, or openai:MODEL, ollama:MODEL, compatible:MODEL
                  progress: bool = False,  # show a progress bar
                  ) -> Embedding:
     "Embed the papers of a corpus with another model; raises `ModelError`, and `InputError` if it cannot be kept."
-    embedder = Embedder(model, corpus.settings.embedding_batch, corpus.settings.device)
+    embedder = make_embedder(model, corpus.settings)
     made = Embedding(model, embedder.sha256, embedder.dim, len(corpus), _folder_name(model, embedder.sha256))
     def vectors_of(start: int, stop: int) -> np.ndarray:
         return working.embed(corpus.store.by_row.texts(start, stop, embedder.card.separator))
@@ -123,6 +118,7 @@ def embed_corpus(corpus: Corpus,
     except OSError as e:
         raise InputError(f"An embedding cannot be kept in {corpus.folder} ({e.strerror}).",
                          "Take a corpus of your own.") from None
+    if embedder.note: corpus.notes.append(embedder.note)
     return made
 
 # %% ../../nbs/43_sample.ipynb #c009
@@ -160,8 +156,8 @@ class FurtherEmbedding:
                  trusted: bool = False,  # the user named the model; False: only what this user made is trusted
                  ):
         self.folder, self.embedding, self._columns, settings = corpus.folder, embedding, corpus.columns, corpus.settings
-        trusted = trusted or is_trusted(_place(corpus) / embedding.folder / "about.json")
-        self.embedder = Embedder(embedding.model, settings.embedding_batch, settings.device, embedding.sha256, trusted)
+        own = trusted or is_trusted(_place(corpus) / embedding.folder / "about.json")
+        self.embedder = make_embedder(embedding.model, settings, embedding.sha256, own, queries=trusted)
 
     @made_once
     def index(self) -> ExactIndex:

@@ -241,7 +241,8 @@ def connect(settings: Settings,  # address and key
     key = settings.openalex_api_key
     options.setdefault("interval", _INTERVAL)
     params = {"api_key": key.get_secret_value()} if key else None
-    return Service("OpenAlex", settings.openalex_url or API, folder, params=params, refused=_spent, **options)
+    return Service("OpenAlex", settings.openalex_url or API, folder, params=params, mailto=settings.mailto,
+                   refused=_spent, **options)
 
 # %% ../../nbs/22_openalex.ipynb #c016b
 def _list_page(body: bytes) -> dict[str, Any]:

@@ -216,8 +216,8 @@ _REDIRECTS = 20  # one after another, as most browsers allow
 
 class _Wire:
     "The connection to a service: one request and its whole answer, within limits on bytes and time."
-    def __init__(self, name: str, transport: _Keyed, timeout: float, deadline: float, most: int):
-        self.name, self.transport, self.deadline, self.most = name, transport, deadline, most
+    def __init__(self, name: str, transport: _Keyed, timeout: float, deadline: float, most: int, follow: bool = True):
+        self.name, self.transport, self.deadline, self.most, self.follow = name, transport, deadline, most, follow
         headers = {"User-Agent": f"citerec/{__version__}", "Accept-Encoding": "gzip"}
         self.client = httpx.Client(transport=transport, timeout=timeout, headers=headers)
 
@@ -233,7 +233,7 @@ class _Wire:
         for _ in range(_REDIRECTS):
             response = self.client.send(due, stream=True)
             try:
-                if response.next_request is None: return self._whole(response)
+                if response.next_request is None or not self.follow: return self._whole(response)
             finally: response.close()
             due = response.next_request
         raise httpx.TooManyRedirects("redirects without end")
@@ -373,6 +373,7 @@ class Service:
                  most: int = _MOST,  # bytes that one answer may have, unpacked
                  tries: int = 8,  # requests for one page before giving up
                  longest_wait: float = 90.0,  # longest Retry-After that is obeyed, in seconds
+                 follow: bool = True,  # go where the service sends its callers, with what was sent to it
                  refused: Callable[[httpx.Response], None] | None = None,  # looks at each failed answer, and may raise
                  pause: Callable[[float], None] | None = None,  # how to wait; None: sleep
                  ):
@@ -383,7 +384,7 @@ class Service:
         self._secrets = [*(headers or {}).values(), *(params or {}).values()]
         origin = _address(name, self.url, bool(self._secrets))
         keyed = _Keyed(origin, headers or {}, {**(params or {}), **({"mailto": mailto} if mailto else {})})
-        self._wire = _Wire(name, keyed, timeout, deadline, most)
+        self._wire = _Wire(name, keyed, timeout, deadline, most, follow)
         self._patience = _Patience(tries, pause or (lambda seconds: time.sleep(seconds)))
         self._pages = _Pages(self.folder)
 

@@ -17,7 +17,7 @@ from ..ground.errors import InputError
 from ..ground.schema import PipelineState, SearchFilter
 from ..ranking.corpus import Corpus
 from ..ranking.ranker import load_ranker
-from ..ranking.signals import features
+from ..ranking.signals import features, remembered
 from ..ground.files import made_once
 from citerec.ranking.choosing import (
     SIGNALS as OF_A_LIST, Chooser, score_shares, shipped_chooser, signals_in, text_parts,
@@ -141,7 +141,8 @@ def claim_fit(table: np.ndarray,  # shape (papers, 4), of `Claims.signals`
     return 1 / (1 + np.exp(-(table @ np.array(weights) + shift)))
 
 # %% ../../nbs/75_claims.ipynb #e39k1
-_SLOPE, _MIDDLE = 1.2, 5.85  # of a logistic curve over the points behind the best
+_SLOPE, _MIDDLE = 1.2, 5.6  # of a logistic curve over the points behind the best
+_ranker = remembered(1)(load_ranker)
 
 def corpus_fit(corpus: Corpus,
                text: str,  # a sentence, with [CITATION] at the place
@@ -150,7 +151,7 @@ def corpus_fit(corpus: Corpus,
                ) -> np.ndarray:  # 0 to 1, shape (papers,); 1 where nothing can be said
     "How well papers fit a sentence, by how far their scores are behind that of the paper that fits it best."
     limits = SearchFilter(within_ids=tuple(ids), exclude_ids=tuple(hidden), again=True)
-    ranker, state = load_ranker(corpus), PipelineState(user_text=text, filters=limits)
+    ranker, state = _ranker(corpus), PipelineState(user_text=text, filters=limits)
     try:
         for agent in (QueryAgent(corpus), RetrievalAgent(corpus), ExpansionAgent(corpus)):
             state = state.model_copy(update=agent(state))

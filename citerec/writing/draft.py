@@ -22,6 +22,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 from tqdm.auto import tqdm
 
+from ..agents.synthesis import below_threshold
 from ..answering.recommender import Limits, Recommendations, Recommender, load
 from ..ground.docstrings import documented
 from ..ground.errors import InputError
@@ -551,6 +552,9 @@ def _by_itself(draft: Draft, place: Place, fitting: list[Recommendation], k: int
     if last := next((s for s in near if s.text == at.previous), None): before = set(_cited_in(draft, last))
     names = set(proper_names(at.previous)) - set(proper_names(at.text))
     before |= {paper_called(draft.rec.corpus, name) for name in names}
+    leads = {r.paper_id: r.title.partition(":")[0].lower() for r in fitting if ":" in r.title}
+    was, now = (f" {text.lower()}" for text in (at.previous, at.text))
+    before |= {i for i, lead in leads.items() if f" {lead}" in was and f" {lead}" not in now}
     if not any(r.paper_id in before and (r.confidence or 0) >= _WORTH for r in fitting): return fitting
     try: _, alone = _fitting(draft, _asked(draft.manuscript, place), k, limits)
     except InputError: return fitting  # the sentence names no topic
@@ -587,8 +591,10 @@ def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommen
     asked, cited = _asked(draft.manuscript, place), _keys_in(draft, sentence)
     outside = from_bibliography(draft.bibliography, asked, sentence.previous, cited)
     fitting = _own_first(draft, place, [*(r for r in fitting if r.paper_id not in here), *outside], limits)
+    low = [(r.title, r.confidence) for r in fitting if r.confidence is not None and r.confidence < least]
     fitting = [r for r in fitting if r.confidence is None or r.confidence >= least]
     told = {key: value for key, value in found.state.metadata.items() if key != "dropped"}  # it counts a longer list
+    if low: told["below"] = below_threshold(low, least)
     return Recommendations(found.state.model_copy(
         update={"k": k, "final_recommendations": tuple(ranked(fitting)[:k]), "metadata": told}))
 

@@ -95,9 +95,34 @@ function kept(root) {
   };
 }
 
+const LARGEST = 200 * 2 ** 20;  // bytes of the files of one drop
+function brings(event, root) {
+  const there = root.querySelector(".widget-upload")?.checkVisibility();
+  return there && event.dataTransfer?.types.includes("Files");
+}
+function dragged(event, root) {
+  if (!brings(event, root)) return;
+  event.preventDefault();
+  root.classList.toggle("citerec-drop", event.type === "dragover");
+}
+async function dropped(event, root, model) {
+  if (!brings(event, root)) return;
+  event.preventDefault();
+  root.classList.remove("citerec-drop");
+  const files = [...event.dataTransfer.files], read = [], refused = [];
+  let room = LARGEST;
+  for (const file of files) {
+    if (file.name.toLowerCase().endsWith(".pdf") && file.size <= room) { read.push(file); room -= file.size; }
+    else refused.push(file.name);
+  }
+  const contents = await Promise.all(read.map((file) => file.arrayBuffer()));
+  model.send({ act: "drop", names: read.map((file) => file.name), refused }, undefined, contents);
+}
+
 function render({ model, el }) {
   let root = null, release = () => {};
   const click = (event) => clicked(event, root, model), key = (event) => typed(event, root, model);
+  const drag = (event) => dragged(event, root), drop = (event) => dropped(event, root, model);
   const fill = ({ slot, html, focus }) => {
     const place = root.querySelector(`[data-slot="${CSS.escape(slot)}"]`);
     if (place) place.innerHTML = html;
@@ -110,6 +135,8 @@ function render({ model, el }) {
     clearInterval(looking);
     root.classList.add("citerec-ready");
     root.addEventListener("click", click);
+    for (const type of ["dragover", "dragleave"]) root.addEventListener(type, drag);
+    root.addEventListener("drop", drop);
     window.addEventListener("keydown", key, true);
     release = kept(root);
     model.on("msg:custom", fill);
@@ -119,6 +146,8 @@ function render({ model, el }) {
     clearInterval(looking);
     release();
     root?.removeEventListener("click", click);
+    for (const type of ["dragover", "dragleave"]) root?.removeEventListener(type, drag);
+    root?.removeEventListener("drop", drop);
     window.removeEventListener("keydown", key, true);
     model.off("msg:custom", fill);
   };
