@@ -45,7 +45,7 @@ def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
                        recommendations.to_text(verbose=args.verbose) if is_text else None)
     if args.format not in (None, "text", "json"):
-        said = [recommendations.state.metadata.get(name, "") for name in ("coverage", "below")] + said
+        said = [*(recommendations.state.metadata.get(name, "") for name in ("coverage", "below")), *said]
     for note in filter(None, said): print_remark(note)
     if args.verbose and is_text and recommendations.state.metadata.get("trace", {}).get("why"):
         print(recommendations.trace().to_string(na_rep="–", float_format="{:.0f}".format))
