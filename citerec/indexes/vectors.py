@@ -334,7 +334,7 @@ class PaperColumns:
         return allowed
 
 # %% ../../nbs/33_vectors.ipynb #c008
-EXACT_UP_TO = 2_000_000  # papers; a larger corpus is searched with Qdrant
+EXACT_UP_TO = 1_000_000  # papers; a larger corpus is searched with Qdrant: `citerec.lab.scale` measures both
 
 class VectorIndex(Protocol):
     "What every vector index can do."

@@ -40,7 +40,7 @@ from ..indexes.graph import Graph
 from ..indexes.lexical import LexicalIndex, TitleIndex
 from ..indexes.store import LARGE, REBUILD, Brief, RowsById, Store, changed_papers, pool_free_memory, top_k
 from ..indexes.passages import ChunkIndex
-from ..indexes.qdrant import FORM, EmbeddedIndex, IndexHeld, Layout, ServerIndex
+from ..indexes.qdrant import FORM, EmbeddedIndex, IndexHeld, Layout, ServerIndex, is_current
 from ..ground.errors import CiterecError, CorpusError, InputError
 from citerec.ground.files import (
     REPAIR, Checksums, altered, checksums, is_trusted, made_once, read_json, reading, remove, sha256_of,
@@ -616,7 +616,7 @@ def _build_and_open(folder: Path, source: Source, settings: Settings, progress: 
             for stale in folder.glob("update-*"): clear_update(stale)  # of a corpus whose manifest was lost
     corpus = Corpus.open(folder, settings)
     corpus.repaired = repaired or []
-    assert corpus.answering  # a server is sent the vectors
+    if settings.qdrant_url: assert corpus.index  # sends the vectors
     return corpus
 
 # %% ../../nbs/41_corpus.ipynb #c011
@@ -712,6 +712,9 @@ def _damaged_files(corpus: Corpus, deep: bool) -> dict[str, str]:  # path -> wha
     for part in () if corpus.checksums else PARTS:
         try: _read_part(corpus, part)
         except CorpusError: faults[part] = "is missing or cannot be read"
+    index = corpus.files / "qdrant"
+    if corpus._parts.asks_qdrant and index.exists() and not is_current(index, corpus.columns):
+        faults.setdefault("qdrant", "was made by another version of citerec")
     if fault := _ranker_fault(corpus.folder): faults[RANKER] = fault
     return faults
 
