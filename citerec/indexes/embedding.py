@@ -416,9 +416,17 @@ def _check_refusal(key: str, response: httpx.Response) -> None:
     what, fix = _REFUSALS.get(status, _OTHERWISE)
     raise ServiceError(f"{at} {what} ({status}: {said}).", fix)
 
+_PATIENCE = {True: (2, 10.0), False: (8, 60.0)}  # requests and seconds for an answer: queries, which wait, and papers
+
+def _services_at(url: str, key: str) -> dict[bool, Service]:
+    "The service at an address, asked with little patience for queries (True) and with much for papers."
+    headers = {"Authorization": f"Bearer {key}"} if key else None
+    return {waits: Service(f"The service at {host_of(url)}", url, headers=headers, tries=tries, deadline=seconds,
+                           follow=False, refused=partial(_check_refusal, key))
+            for waits, (tries, seconds) in _PATIENCE.items()}
+
 # %% ../../nbs/34_embedding.ipynb #s007
 _SENT = 8_000  # characters of a text that are sent: more than any model on this machine reads
-_PATIENCE = {True: (2, 10.0), False: (8, 60.0)}  # requests and seconds for an answer: queries, which wait, and papers
 
 class ServiceEmbedder(Embedder):
     "Text to unit vectors by a service that speaks OpenAI's protocol."
@@ -450,11 +458,7 @@ class ServiceEmbedder(Embedder):
     @made_once
     def _services(self) -> dict[bool, Service]:
         self._check(False)
-        key = self._key.get_secret_value().strip() if self._key else ""
-        headers = {"Authorization": f"Bearer {key}"} if key else None
-        return {waits: Service(f"The service at {host_of(self.url)}", self.url, headers=headers, tries=tries,
-                               deadline=seconds, follow=False, refused=partial(_check_refusal, key))
-                for waits, (tries, seconds) in _PATIENCE.items()}
+        return _services_at(self.url, self._key.get_secret_value().strip() if self._key else "")
 
     @property
     def card(self) -> ModelCard:
