@@ -81,7 +81,9 @@ def _ranked(corpus: Corpus) -> Callable[[EvalSample], np.ndarray]:
     def scores(query: EvalSample) -> np.ndarray:
         state = gathering(query.text, filter_of(query))
         if ranker is None or state.evidence is None: return np.zeros(len(query.within))
-        return ranker.score(features(state.evidence, queries_in(state), state.filters.written))
+        listed = corpus.columns.mask(state.filters)  # the evidence has more: what else the text could cite
+        values = ranker.score(features(state.evidence, queries_in(state), state.filters.written))
+        return values if listed is None else values[listed[state.evidence.rows]]
     return scores
 
 def list_tasks(corpus: Corpus,
