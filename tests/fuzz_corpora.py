@@ -719,7 +719,7 @@ def prepared(home: Path) -> dict[bool, tuple[Path, dict]]:
     torch.set_num_threads(1)
     make = embedding.BertEncoder
     loaded = make(find_model("sentence-transformers/all-MiniLM-L6-v2"))  # once, for all children
-    kept = type("Kept", (make,), {"__init__": lambda self, *_: self.__dict__.update(loaded.__dict__)})
+    kept = type("Kept", (make,), {"__init__": lambda self, *_, **__: self.__dict__.update(loaded.__dict__)})
     embedding.BertEncoder = kept
     corpora = {}
     for large in (False, True):

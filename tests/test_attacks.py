@@ -86,7 +86,7 @@ def test_damaged_files_are_noticed(tmp_path):
     outcomes = [line.split("|")[2] for line in done.stdout.splitlines()]
     assert len(outcomes) > 30
     assert not [line for line in done.stdout.splitlines() if line.split("|")[2] != line.split("|")[2].lower()]
-    assert {"same answer", "other answer, said", "repaired"} <= {*outcomes}  # a small corpus does not ask its index
+    assert {"refused", "other answer, said", "repaired"} <= {*outcomes}
 
 
 DAMAGE = """
@@ -96,7 +96,7 @@ from attacks import damage_cases
 from citerec.ranking.sample import open_corpus
 work = Path(sys.argv[1])
 with open_corpus("sample") as sample: shutil.copytree(sample.folder, work / "original")
-for case in damage_cases(work / "original", work, every=17, repair=8): print(*case, sep="|")
+for case in damage_cases(work / "original", work, every=6, repair=8): print(*case, sep="|")
 """
 
 

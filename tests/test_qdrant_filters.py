@@ -86,6 +86,7 @@ def limit_of(name: str, papers: list[Paper], rng):
     values = {
         "year_min": int(rng.integers(1990, 2026)),
         "year_max": int(rng.integers(1990, 2026)),
+        "written": int(rng.integers(1990, 2026)),
         "min_citations": int(rng.integers(0, 200)),
         "concepts": tuple(c.upper() for c in paper.concepts[:2]) or ("none",),
         "authors": (str(rng.choice(people)) if people and rng.random() < 0.9 else "?",),
