@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
 import re
 import sqlite3
 import sys
@@ -26,7 +25,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property, lru_cache
-from stat import S_ISREG
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -34,7 +32,7 @@ from urllib.parse import urljoin, urlsplit
 from pydantic import SecretStr
 
 from ..ground.errors import AnswerError, BudgetError, CiterecError, ServiceError
-from ..ground.files import shipped
+from ..ground.files import private_database, shipped
 from ..ground.quoting import RULES, may_be_thoughts, one_line, without_thoughts
 from ..ground.running import background_loop
 from ..ground.schema import PipelineState
@@ -129,35 +127,8 @@ def total(calls: Sequence[Call],
             "input_tokens": sum(c.input_tokens for c in calls), "output_tokens": sum(c.output_tokens for c in calls),
             "cost": cost, "estimated": any(c.estimated for c in calls)}
 
-# %% ../../nbs/50_client.ipynb #c018
-_TABLE = "CREATE TABLE answers (fingerprint TEXT PRIMARY KEY, model TEXT NOT NULL, answer TEXT NOT NULL)"
-_LONGEST = 1_000_000  # bytes of a value in the file
-
-def _check_own(path: str) -> None:
-    "Raise `PermissionError` unless a file and its journals are plain files that only this user may read and write."
-    for about in (os.lstat(path + end) for end in ("", "-journal", "-wal", "-shm") if os.path.lexists(path + end)):
-        is_ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
-        if not S_ISREG(about.st_mode) or not is_ours: raise PermissionError(f"{path} is not a private file")
-
-def _opened(path: str) -> sqlite3.Connection:
-    "The database of answers, made where it is missing; raises `OSError` or `sqlite3.Error` if it cannot be used."
-    if not os.path.lexists(path):
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
-    _check_own(path)
-    db = sqlite3.connect(path, timeout=1)
-    try:
-        db.execute("PRAGMA trusted_schema = OFF")
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-        db.execute(_TABLE.replace("TABLE", "TABLE IF NOT EXISTS", 1))
-        tables = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
-        if tables != [_TABLE]: raise sqlite3.DatabaseError(f"{path} has other tables than the one for answers")
-    except BaseException:
-        db.close()
-        raise
-    return db
-
 # %% ../../nbs/50_client.ipynb #c018b
+_TABLE = "CREATE TABLE answers (fingerprint TEXT PRIMARY KEY, model TEXT NOT NULL, answer TEXT NOT NULL)"
 _KEPT = 10_000  # answers; the oldest go first
 _CACHE_ERRORS = (sqlite3.Error, OSError)
 
@@ -175,7 +146,7 @@ class AnswerCache:
         "The answer kept under a fingerprint; None where there is none, or no usable file."
         if not self.path: return None
         try:
-            with closing(_opened(self.path)) as db:
+            with closing(private_database(self.path, _TABLE)) as db:
                 row = db.execute("SELECT answer FROM answers WHERE fingerprint = ?", (fingerprint,)).fetchone()
             return str(row[0]) if row else None
         except _CACHE_ERRORS: return None
@@ -184,7 +155,7 @@ class AnswerCache:
         "Keep an answer."
         if not self.path: return
         try:
-            with closing(_opened(self.path)) as db, db:
+            with closing(private_database(self.path, _TABLE)) as db, db:
                 db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (fingerprint, model, answer))
                 db.execute("DELETE FROM answers WHERE rowid <= (SELECT max(rowid) FROM answers) - ?", (_KEPT,))
         except _CACHE_ERRORS: pass

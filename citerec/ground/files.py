@@ -6,7 +6,7 @@
 __all__ = ['Checksums', 'MOST_JSON', 'REPAIR', 'T', 'OWNER_ONLY', 'remove', 'clear_parts', 'write_atomically', 'whole_folder',
            'sha256_of', 'checksums', 'altered', 'plain_file', 'read_plain_file', 'read_json', 'strange_entries',
            'real_folder', 'reading', 'need_space', 'made_once', 'shipped', 'shipped_words', 'user_folder', 'own_folder',
-           'read_plain', 'mark_of', 'trust', 'is_trusted', 'distrust', 'pyplot']
+           'read_plain', 'private_database', 'mark_of', 'trust', 'is_trusted', 'distrust', 'pyplot']
 
 # %% ../../nbs/02_files.ipynb #c003
 import contextlib
@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -340,6 +341,35 @@ def read_plain(path: str | Path,  # a file
     except (OSError, ValueError):
         raise InputError(f"{path} is not read: it is a link, no plain file, or larger than {most:,} bytes.",
                          "Replace it by a plain file.") from None
+
+# %% ../../nbs/02_files.ipynb #t006e
+_LONGEST = 1_000_000  # bytes of a value in a private database
+
+def _check_private(path: str) -> None:
+    "Raise `PermissionError` unless a file and its journals are plain files that only this user may read and write."
+    for about in (os.lstat(path + end) for end in ("", "-journal", "-wal", "-shm") if os.path.lexists(path + end)):
+        is_ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
+        if not S_ISREG(about.st_mode) or not is_ours: raise PermissionError(f"{path} is not a private file")
+
+def private_database(path: str,  # made where it is missing
+                     table: str,  # the CREATE TABLE statement of the only table
+                     ) -> sqlite3.Connection:
+    "Open a private database; raises `OSError` or `sqlite3.Error` where it cannot be used."
+    if not os.path.lexists(path):
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
+    _check_private(path)
+    db = sqlite3.connect(path, timeout=1)
+    try:
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        db.execute(table.replace("TABLE", "TABLE IF NOT EXISTS", 1))
+        tables = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
+        if tables != [table]: raise sqlite3.DatabaseError(f"{path} has other tables than its own")
+    except BaseException:
+        db.close()
+        raise
+    return db
 
 # %% ../../nbs/02_files.ipynb #t008
 _LARGEST = 1 << 30  # bytes of a file that can be trusted

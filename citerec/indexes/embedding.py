@@ -10,7 +10,6 @@ __all__ = ['ADDRESSES', 'load_sentence_transformer', 'by_service', 'Embedder', '
 import contextlib
 import hashlib
 import json
-import os
 import re
 import sqlite3
 import threading
@@ -18,7 +17,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import lru_cache, partial
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any
 from urllib.parse import urljoin
 
@@ -28,7 +26,7 @@ from tqdm.auto import tqdm
 
 from .. import _threads_spin
 from ..ground.errors import BudgetError, InputError, ModelError, ServiceError
-from ..ground.files import made_once, shipped
+from ..ground.files import made_once, private_database, shipped
 from ..ground.quoting import one_line
 from ..ground.running import each_part, workers_of
 from ..ground.settings import LLMS, OPENAI_URL, Settings, host_of, is_local, key_for
@@ -322,6 +320,7 @@ def embed_for_another(model: tuple[Any, ...],  # arguments of `Embedder`
 # %% ../../nbs/34_embedding.ipynb #s001
 _VECTORS = 500_000  # that are kept; the oldest go first
 _CACHE_ERRORS = (sqlite3.Error, OSError)
+_TABLE = "CREATE TABLE vectors (fingerprint BLOB PRIMARY KEY, vector BLOB NOT NULL)"
 
 class KeptVectors:
     "Vectors of a service in a SQLite file, readable by its owner only; where it cannot be used, none are kept."
@@ -332,23 +331,11 @@ class KeptVectors:
         beside = answers or str(user_cache_path("citerec") / "answers.db")
         self.path = None if answers == "off" else f"{beside}-vectors"
 
-    def _opened(self) -> contextlib.closing[sqlite3.Connection]:
-        path = self.path or ""
-        if not os.path.lexists(path):
-            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
-        about = os.lstat(path)
-        is_ours = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
-        if not S_ISREG(about.st_mode) or not is_ours: raise PermissionError(f"{path} is not a private file")
-        db = sqlite3.connect(path, timeout=5)
-        db.execute("CREATE TABLE IF NOT EXISTS vectors (fingerprint BLOB PRIMARY KEY, vector BLOB NOT NULL)")
-        return contextlib.closing(db)
-
     def get(self, fingerprints: Sequence[bytes]) -> dict[bytes, np.ndarray]:  # float16
         "The vectors that are kept."
         if not self.path: return {}
         try:
-            with self._opened() as db:
+            with contextlib.closing(private_database(self.path, _TABLE)) as db:
                 one = "SELECT * FROM vectors WHERE fingerprint = ?"
                 rows = (db.execute(one, (fingerprint,)).fetchone() for fingerprint in fingerprints)
                 return {row[0]: np.frombuffer(row[1], dtype=np.float16) for row in rows if row}
@@ -357,7 +344,7 @@ class KeptVectors:
     def put(self, vectors: dict[bytes, np.ndarray]) -> None:
         "Keep vectors."
         if not self.path: return
-        with contextlib.suppress(*_CACHE_ERRORS), self._opened() as db, db:
+        with contextlib.suppress(*_CACHE_ERRORS), contextlib.closing(private_database(self.path, _TABLE)) as db, db:
             db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)",
                            [(f, np.asarray(v, dtype=np.float16).tobytes()) for f, v in vectors.items()])
             db.execute("DELETE FROM vectors WHERE rowid <= (SELECT max(rowid) FROM vectors) - ?", (_VECTORS,))
