@@ -33,9 +33,9 @@ GATES = {
     "constants used before they are defined": (0, 0),
     "word lists of more than three lines": (0, 0),
     "letters in numbers": (0, 0),
-    # 1,250 lines came with retrievers by name, the full system, services and folders of embeddings, limits in Qdrant,
+    # 1,240 lines came with retrievers by name, the full system, services and folders of embeddings, limits in Qdrant,
     # passages on a server, the checked loop, Swagger and dropped PDFs
-    "exported lines": (37_754, 33_000),
+    "exported lines": (37_743, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree
