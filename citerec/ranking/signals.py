@@ -136,6 +136,9 @@ def fuse(rankings: Sequence[Sequence[int]],  # lists of rows, best first
 # %% ../../nbs/45_signals.ipynb #s014
 ASKED = 1000  # how many nearest papers an index has to find
 
+def _at_the_time(filters: SearchFilter) -> SearchFilter:  # all that there was when the text was written
+    return SearchFilter(written=filters.written, exclude_ids=filters.exclude_ids)
+
 def similarities(corpus: Corpus,
                  vectors: np.ndarray,  # float32, shape (queries, dim), of length 1
                  filters: SearchFilter,
@@ -143,9 +146,8 @@ def similarities(corpus: Corpus,
     "How near papers are to each query."
     if isinstance(corpus.index, ExactIndex): return paper_cosines(corpus, np.ascontiguousarray(vectors.T))
     out = np.zeros((len(corpus), len(vectors)), dtype=np.float32)
-    voting = SearchFilter(written=filters.written, exclude_ids=filters.exclude_ids)
     for i, vector in enumerate(vectors):
-        for wanted in dict.fromkeys([filters, filters.unlimited, voting]):
+        for wanted in dict.fromkeys([filters, filters.unlimited, _at_the_time(filters)]):
             rows, near = nearest_papers(corpus, vector, ASKED, wanted)
             out[rows, i] = near
     return out if corpus.chunk_index is None else corpus.chunk_index.pool(out, vectors.T)
@@ -237,8 +239,7 @@ def tuned_signals(corpus: Corpus,
     "Signals of the tuned encoder; none for a text that it does not read, or a corpus of another model."
     if not queries.tuned or (tuned := tuned_encoder(corpus)) is None: return {}, {}
     vectors = tuned.embedder.embed_queries([queries.tuned])
-    at_the_time = SearchFilter(written=filters.written, exclude_ids=filters.exclude_ids)
-    among = view(corpus, at_the_time).allowed
+    among = view(corpus, _at_the_time(filters)).allowed
     papers = _placed("tuned", similarities(corpus, vectors, filters)[:, 0], among)
     if corpus.context_index is None: return papers, {}
     index = corpus.context_index.without(filters.exclude_ids)
@@ -312,7 +313,7 @@ def further_signals(corpus: Corpus,
         except CiterecError as e:
             if (note := f"{name} was not asked. {e}") not in corpus.notes: corpus.notes.append(note)
     if not near: return {}, {}
-    among = view(corpus, SearchFilter(written=filters.written, exclude_ids=filters.exclude_ids)).allowed
+    among = view(corpus, _at_the_time(filters)).allowed
     further: np.ndarray = np.stack([_standard(values, among) for values in near.values()]).mean(axis=0)
     alone = _placed("further", further, among)
     if np.isnan(dense).all(): return near, alone
