@@ -7,8 +7,8 @@ __all__ = ['F', 'ASKED', 'MEANING', 'WORDS', 'CONTEXT', 'CONTEXT_WORDS', 'VOTES'
            'NAMES', 'NEIGHBOURS', 'Queries', 'as_it_is', 'queries_of', 'remembered', 'FilteredCorpus', 'graph_of',
            'view', 'fuse', 'similarities', 'context_signals', 'tuned_encoder', 'tuned_signals', 'further_embeddings',
            'retrievers_in', 'answered', 'further_signals', 'IndexAnswers', 'ask', 'leading', 'text_evidence', 'spread',
-           'graph_signals', 'graph_evidence', 'places_among', 'ranks', 'claim_scores', 'features', 'without_families',
-           'wider_paths']
+           'graph_signals', 'places_among', 'ranks', 'claim_scores', 'third_step', 'graph_evidence', 'features',
+           'without_families', 'wider_paths']
 
 # %% ../../nbs/45_signals.ipynb #c003
 from collections.abc import Callable, Mapping, Sequence
@@ -405,7 +405,8 @@ SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.val
                 "ctx_called", "ctx_called_best", "ctx_tuned", "ctx_tuned_place", "ctx_tuned_below"),
     "graph": ("vote50", "vote200", "vote_soft", "vote_soft_norm", "vote_bm25", "vote_head", "vote_year", "cocite",
               "cocite_norm", "walk", "walk_norm", "cocite2", "walk2", "refs2", "citing2", "citer_best", "citer_mean",
-              "in_degree_recent", "in_degree_log", "seed_references", "seed_citations", "name_votes"),
+              "in_degree_recent", "in_degree_log", "seed_references", "seed_citations", "name_votes",
+              "cocite3", "cocite3_norm"),
     "known": ("kn_cocite", "kn_cocite_norm", "kn_similar", "kn_near", "kn_cited", "kn_citing", "kn_mean", "kn_max",
               "kn_authors"),
     "further": ("further", "further_place", "further_below",
@@ -632,6 +633,63 @@ def graph_signals(corpus: Corpus,
     signals |= {f"{name}_norm": signals[name] / lift for name in ("vote50", "vote_soft", "cocite", "walk")}
     return signals | _citers(corpus, evidence, seen) | _counts(corpus, seeds, seen, year), by_variant
 
+# %% ../../nbs/45_signals.ipynb #s036
+def places_among(values: np.ndarray,  # shape (candidates, columns)
+                 pool: np.ndarray | None = None,  # bool, shape (candidates,): those that are ranked; None: all
+                 ) -> np.ndarray:  # float32, shape (candidates, columns), from 0
+    "The places of the pool in several orders, and for each other candidate the place that it would have by itself."
+    pool = np.ones(len(values), dtype=bool) if pool is None else pool
+    order = np.argsort(-values[pool], axis=0, kind="stable")
+    own, out = np.empty(order.shape, dtype=np.float32), np.empty(values.shape, dtype=np.float32)
+    np.put_along_axis(own, order, np.arange(len(order), dtype=np.float32)[:, None], axis=0)
+    out[pool] = own
+    if not pool.all():
+        falling = -np.take_along_axis(values[pool], order, axis=0)
+        out[~pool] = np.column_stack([np.searchsorted(falling[:, column], -values[~pool, column], side="right")
+                                      for column in range(values.shape[1])])
+    return out
+
+_UNRANKED = 9999  # rank of a candidate that has no value in an order
+
+def ranks(values: np.ndarray,  # shape (candidates, columns)
+          pool: np.ndarray | None = None,  # as in `places_among`
+          ) -> np.ndarray:  # shape (candidates, columns): from 0; `_UNRANKED` where the value is 0 or unknown
+    "The places of candidates in several orders."
+    return np.where(values > 0, places_among(np.nan_to_num(values), pool), _UNRANKED).astype(np.float32)
+
+# %% ../../nbs/45_signals.ipynb #s031p
+_NEAR_TOP = 10  # a rank counts 1 / (_NEAR_TOP + rank): the larger it is, the less the first ranks stand out
+
+def claim_scores(evidence: Evidence,
+                 ) -> np.ndarray:  # float32, shape (candidates, variants)
+    "How well each candidate fits each variant: its ranks by meaning, words, sentences and votes, fused."
+    n, variants, kinds = evidence.by_variant.shape
+    places = ranks(evidence.by_variant.reshape(n, variants * kinds), evidence.pool).reshape(n, variants, kinds)
+    return np.where(places < _UNRANKED, 1 / (_NEAR_TOP + places), 0).sum(axis=2).astype(np.float32)
+
+
+# %% ../../nbs/45_signals.ipynb #s031r
+_AGREE_ON_THIRD = ("dense", "bm25", "walk2")  # with the claims, the orders that choose the third seeds
+_LISTED, _THIRD = 100, 10  # papers of each order, and third seeds
+
+def _third_seeds(evidence: Evidence) -> np.ndarray:
+    "Rows of the leaders on which meaning, words, claims and the second walk agree."
+    pool = np.flatnonzero(evidence.pool)
+    orders = [evidence.values[pool, SIGNALS.index(name)] for name in _AGREE_ON_THIRD]
+    orders.append(claim_scores(evidence)[pool].max(axis=1))
+    agreed = fuse([leading(np.nan_to_num(values), _LISTED).tolist() for values in orders])
+    return evidence.rows[pool[[*agreed][:_THIRD]]]
+
+def third_step(corpus: Corpus,
+               evidence: Evidence,  # with the votes and the second walk
+               seen: FilteredCorpus,
+               ) -> dict[str, np.ndarray]:  # each of shape (candidates,)
+    "What is cited together with the leaders, for each candidate, and in proportion to how often it is cited at all."
+    seeds = _third_seeds(evidence)
+    together = _one_step(corpus.graph, seeds, _start(seeds, len(corpus)), seen)["cocite"][evidence.rows]
+    return {"cocite3": together, "cocite3_norm": together / np.sqrt(1 + seen.in_degree[evidence.rows])}
+
+
 # %% ../../nbs/45_signals.ipynb #s032
 _ORDERS = ("vote50", "vote50_norm", "vote_soft", "cocite", "walk", "vote_bm25", "citer_best", "cocite2", "walk2",
            "vote_year")  # that add candidates
@@ -659,11 +717,13 @@ def graph_evidence(corpus: Corpus,
     rows = np.unique(np.concatenate([evidence.rows, led, np.array([*beside, *more], dtype=np.int64), *limited]))
     known = np.isin(rows, evidence.rows)
     filled = _filled(corpus, asked, rows, seen)
-    for name in SIGNALS_OF["graph"]: filled["values"][:, SIGNALS.index(name)] = signals[name][rows]
+    for name in {*SIGNALS_OF["graph"]} & {*signals}: filled["values"][:, SIGNALS.index(name)] = signals[name][rows]
     filled["by_variant"][:, :, VOTES] = votes[rows]
     found_by = {family: _spread_out(by, known) for family, by in evidence.found_by.items()}
     found_by |= {"graph": np.isin(rows, led)} | ({"known": np.isin(rows, beside)} if len(beside) else {})
-    return evidence.model_copy(update={"rows": rows, **filled, "found_by": found_by})
+    evidence = evidence.model_copy(update={"rows": rows, **filled, "found_by": found_by})
+    for name, third in third_step(corpus, evidence, seen).items(): evidence.values[:, SIGNALS.index(name)] = third
+    return evidence
 
 def _spread_out(flags: np.ndarray, known: np.ndarray) -> np.ndarray:
     "Flags of some candidates among all."
@@ -685,7 +745,7 @@ _FORMS: dict[str, dict[str, str]] = {  # family -> signal -> its forms: value, s
               "vote_head": "vs", "vote_year": "vs", "cocite": "vsr", "cocite_norm": "vs", "walk": "s",
               "walk_norm": "vs", "cocite2": "vsr", "walk2": "vsr", "refs2": "v", "citing2": "v", "citer_best": "v",
               "citer_mean": "vs", "in_degree_recent": "vs", "in_degree_log": "v", "seed_references": "v",
-              "seed_citations": "v", "vote_claim": "vsr", "name_votes": "v"},
+              "seed_citations": "v", "vote_claim": "vsr", "name_votes": "v", "cocite3": "vsr", "cocite3_norm": "vsr"},
     "known": {"kn_cocite": "vsr", "kn_cocite_norm": "sr", "kn_similar": "vsr", "kn_near": "vsr", "kn_cited": "v",
               "kn_citing": "v", "kn_mean": "vsr", "kn_max": "vsr", "kn_authors": "v"},
     "further": dict.fromkeys(SIGNALS_OF["further"], "v"),
@@ -699,40 +759,7 @@ FAMILIES |= {"prior": ["age", "length", "age_rank"],
                        "q_known", "q_candidates"]}
 NAMES: list[str] = [name for names in FAMILIES.values() for name in names]
 
-# %% ../../nbs/45_signals.ipynb #s036
-def places_among(values: np.ndarray,  # shape (candidates, columns)
-                 pool: np.ndarray | None = None,  # bool, shape (candidates,): those that are ranked; None: all
-                 ) -> np.ndarray:  # float32, shape (candidates, columns), from 0
-    "The places of the pool in several orders, and for each other candidate the place that it would have by itself."
-    pool = np.ones(len(values), dtype=bool) if pool is None else pool
-    order = np.argsort(-values[pool], axis=0, kind="stable")
-    own, out = np.empty(order.shape, dtype=np.float32), np.empty(values.shape, dtype=np.float32)
-    np.put_along_axis(own, order, np.arange(len(order), dtype=np.float32)[:, None], axis=0)
-    out[pool] = own
-    if not pool.all():
-        falling = -np.take_along_axis(values[pool], order, axis=0)
-        out[~pool] = np.column_stack([np.searchsorted(falling[:, column], -values[~pool, column], side="right")
-                                      for column in range(values.shape[1])])
-    return out
-
-_UNRANKED = 9999  # rank of a candidate that has no value in an order
-
-def ranks(values: np.ndarray,  # shape (candidates, columns)
-          pool: np.ndarray | None = None,  # as in `places_among`
-          ) -> np.ndarray:  # shape (candidates, columns): from 0; `_UNRANKED` where the value is 0 or unknown
-    "The places of candidates in several orders."
-    return np.where(values > 0, places_among(np.nan_to_num(values), pool), _UNRANKED).astype(np.float32)
-
 # %% ../../nbs/45_signals.ipynb #s036b
-_NEAR_TOP = 10  # a rank counts 1 / (_NEAR_TOP + rank): the larger it is, the less the first ranks stand out
-
-def claim_scores(evidence: Evidence,
-                 ) -> np.ndarray:  # float32, shape (candidates, variants)
-    "How well each candidate fits each variant: its ranks by meaning, words, sentences and votes, fused."
-    n, variants, kinds = evidence.by_variant.shape
-    places = ranks(evidence.by_variant.reshape(n, variants * kinds), evidence.pool).reshape(n, variants, kinds)
-    return np.where(places < _UNRANKED, 1 / (_NEAR_TOP + places), 0).sum(axis=2).astype(np.float32)
-
 def _best(values: np.ndarray) -> np.ndarray:
     "The largest value of each row; NaN where all are unknown."
     unknown = np.isnan(values).all(axis=1)
