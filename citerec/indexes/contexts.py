@@ -117,8 +117,18 @@ class NameIndex:
                   name: str,  # of up to three words
                   ) -> np.ndarray:  # float32, shape (sentences,)
         "How much a name belongs to the paper that each sentence cites; 0 where it is not in the sentence."
+        said = np.zeros(self.size, dtype=np.float32)
+        places, weights = self.having(name)
+        said[places] = weights
+        return said
+
+    def having(self,
+               name: str,  # of up to three words
+               ) -> tuple[np.ndarray, np.ndarray]:
+        "The sentences that have a name, and how much it belongs to the paper that each cites."
         row = self._place.get(" ".join(filter(None, _tokens(name))))
-        return np.zeros(self.size, dtype=np.float32) if row is None else self._said[row].toarray()[0]
+        part = slice(0) if row is None else slice(*self._said.indptr[row : row + 2])
+        return self._said.indices[part], self._said.data[part]
 
     def shares(self,
                text: str,
@@ -135,6 +145,7 @@ class NameIndex:
 _WORD = r"[^\W_](?:[\w+-]*[\w+])?"
 LIKE_A_NAME = r"(?=[\w+-]*[^\W\d_])[\w+-]+(?:[A-Z]|\d)[\w+-]*"  # a capital or a digit after the first letter
 
+@lru_cache(100_000)  # the words of many titles are asked for
 def name_key(name: str,
              ) -> str:  # "" where the name has no letters or digits
     "What different writings of a name have in common."
@@ -452,3 +463,13 @@ class ContextIndex:
     def known_as(self, name: str) -> int | None:
         "The row of the paper that citing sentences call by a name of up to three words; None if none stands out."
         return None if self.called is None else _paper_called(self.called, self.cited, self.seen, name)
+
+    def papers_called(self,
+                      name: str,  # of up to three words
+                      ) -> dict[int, float]:  # row -> weight of the sentences that call this paper so
+        "The papers that citing sentences call by a name; none where there is no table of names."
+        if self.called is None: return {}
+        places, weights = self.called.having(name)
+        rows, of = np.unique(self.cited[places], return_inverse=True)
+        said = np.bincount(of, weights * self.seen[places], minlength=len(rows))
+        return {int(row): float(weight) for row, weight in zip(rows, said, strict=True) if weight > 0}

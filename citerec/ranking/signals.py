@@ -29,7 +29,8 @@ from ..indexes.store import top_k
 from ..indexes.vectors import ExactIndex, cosines
 from .corpus import Corpus, contexts_at, nearest_papers, paper_cosines
 from citerec.ranking.mentions import (
-    CARD, Mentions, Tuned, authors_named, load_tuned, masked_for_encoder, mentions, name_votes, own_tuned, years_apart,
+    CARD, Mentions, Tuned, authors_named, load_tuned, masked_for_encoder, mentions, name_owner_signals, name_votes,
+    own_tuned, years_apart,
 )
 from citerec.ranking.sample import (
     OF_MODEL, FurtherEmbedding, embeddings_of,
@@ -392,7 +393,9 @@ def ask(corpus: Corpus,
     centroid = _centroid(corpus, list(fused)[:_CLOSEST]) if meaning else None
     named = mentions(corpus, queries.body, queries.near) if words else Mentions()
     by_tuned, ctx_tuned = tuned_signals(corpus, queries, filters) if meaning else ({}, {})
-    whole |= by_tuned | by_further
+    owned = name_owner_signals(corpus, queries.body, queries.near, filters.exclude_ids, vectors[queries.body]) \
+        if meaning and words and queries.tuned else {}  # in a long text a name says little, and there are many
+    whole |= by_tuned | by_further | owned
     return IndexAnswers(whole, context | ctx_tuned, by_variant, sentences, tuple(fused), listed, further, centroid,
                         named)
 
@@ -400,7 +403,7 @@ def ask(corpus: Corpus,
 SIGNALS_OF: dict[str, tuple[str, ...]] = {  # family -> columns of `Evidence.values`
     "text": ("dense", "bm25", "bm25_head", "dense_near", "title_bm25", "title_cover", "title_cover_near", "name_cover",
              "bm25_expanded", "bm25_topic", "centroid", "rrf", "name_given", "authors_named", "year_named",
-             "tuned", "tuned_place", "tuned_below"),
+             "tuned", "tuned_place", "tuned_below", "owner", "about_name"),
     "context": ("ctx_best", "ctx_near", "ctx_bm25", "ctx_soft", "ctx_beside", "ctx_names", "ctx_count",
                 "ctx_called", "ctx_called_best", "ctx_tuned", "ctx_tuned_place", "ctx_tuned_below"),
     "graph": ("vote50", "vote200", "vote_soft", "vote_soft_norm", "vote_bm25", "vote_head", "vote_year", "cocite",
@@ -428,7 +431,7 @@ def leading(values: np.ndarray,  # shape (papers,)
 # %% ../../nbs/45_signals.ipynb #s022e
 _LEADERS: dict[str, dict[str, int]] = {  # candidates taken from each order
     "text": {"dense": 250, "bm25": 200, "bm25_head": 80, "title_bm25": 40, "dense_near": 80, "title_cover_near": 30,
-             "name_cover": 20, "bm25_topic": 40, "rrf": 100, "tuned": 100},
+             "name_cover": 20, "bm25_topic": 40, "rrf": 100, "tuned": 100, "owner": 10},
     "context": {"ctx_best": 60, "ctx_near": 60, "ctx_bm25": 40, "ctx_soft": 60, "ctx_beside": 40, "ctx_names": 30,
                 "ctx_called": 30, "ctx_tuned": 50},
     "further": {"further": 100, "further_both": 100},
@@ -736,7 +739,7 @@ _FORMS: dict[str, dict[str, str]] = {  # family -> signal -> its forms: value, s
     "text": {"dense": "vr", "bm25": "vsr", "bm25_head": "vsr", "title_bm25": "sr", "title_cover": "vs",
              "name_cover": "v", "dense_near": "vr", "title_cover_near": "v", "centroid": "vsr", "rrf": "vsr",
              "bm25_expanded": "sr", "bm25_topic": "vsr", "name_given": "v", "authors_named": "v",
-             "year_named": "v", "tuned": "v", "tuned_place": "v", "tuned_below": "v"},
+             "year_named": "v", "tuned": "v", "tuned_place": "v", "tuned_below": "v", "owner": "v", "about_name": "v"},
     "claim": {"dense_claim": "vr", "bm25_claim": "vsr", "claim_rrf": "vsr"},
     "context": {"ctx_best": "vsr", "ctx_near": "vr", "ctx_bm25": "vsr", "ctx_soft": "vsr", "ctx_beside": "vsr",
                 "ctx_names": "vs", "ctx_count": "v", "ctx_claim": "vr", "ctx_words_claim": "vsr", "ctx_called": "vsr",
