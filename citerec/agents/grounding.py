@@ -102,7 +102,8 @@ _LIMITS = re.compile(r"""^[,;]?\s*(?:and\s+)?(?:unless|except|only|if|when|but|p
 _SAYS = re.compile(r"\w+ (?:\w+ ){1,3}that\b")  # it shows that
 _SAID = re.compile(_SAYS.pattern + r".*\b(?:is|are|was|were|be|been|can|cannot|could|may|might|will|would|must|should"
                    r"|has|have|had|does|do|did|not|\w+(?:ize|ise)s?)\b")
-_HANGING = STOPWORDS | frozenset("et new novel called without two three several various particular".split())  # never last words
+_HANGING = STOPWORDS | frozenset(  # never last words
+    "et new novel called without two three several various particular".split())
 
 # %% ../../nbs/58_grounding.ipynb #c011b_is_closed
 _LEAST = 3  # least words of content in a statement, with its verb
@@ -292,22 +293,23 @@ def short_name(paper: Paper,
 
 # %% ../../nbs/58_grounding.ipynb #c011m
 _NAMED = 2  # papers that a reason names
-_LINKS = {Relation.reference: ("it is cited by", "close to your text"), Relation.draft: ("it is cited together with", ""),
-          Relation.neighbour: ("it is cited by", "close to your text"), Relation.citation: ("it cites", "close to your text")}
+_LINKS = {Relation.reference: "it is cited by", Relation.draft: "it is cited together with",
+          Relation.neighbour: "it is cited by", Relation.citation: "it cites"}  # the strongest first
 
 def graph_reason(paths: Sequence[CitationPath],
                  names: Mapping[str, str],  # of papers that a reason may name, by id
                  ) -> str:  # a clause; "" where no citation leads from such a paper
     "How the citations connect a paper with the text: which papers cite it, or which it cites."
     by = {path.relation: list(dict.fromkeys(names[i] for i in path.via_ids if i in names))[:_NAMED] for path in paths}
-    for relation, (link, why) in _LINKS.items():
-        if via := by.get(relation):
-            who = f"which {'are' if len(via) > 1 else 'is'} {why}" if why else "which your draft cites"
-            return f"{link} {joined_with_and(via)}, {who}"
+    for relation, link in _LINKS.items():
+        if not (via := by.get(relation)): continue
+        why = f"{'are' if len(via) > 1 else 'is'} close to your text"
+        return f"{link} {joined_with_and(via)}, which {'your draft cites' if relation is Relation.draft else why}"
     return ""
 
 # %% ../../nbs/58_grounding.ipynb #c011m_writers
 Writers = Mapping[str, tuple[str, bool]]  # id -> how a citing document is named, as by `who_wrote`
+_UNKNOWN: Writers = {}
 _COVERED = .2  # least share of the claim's words (weighted by rarity) in a contribution that shows the link by itself
 _LIKE = .3  # least such share in a citing sentence that is like the claim
 _SAME = .8  # share of words in common from which a sentence is the user's own
@@ -323,7 +325,7 @@ def _says_why(words: str, claim: str, idf: Idf) -> float:
 def cited_for(citing: Sequence[tuple[str, str]],  # who cites the paper (an id), and in which sentences
               claim: str,
               idf: Idf = evenly,
-              writers: Writers = {},
+              writers: Writers = _UNKNOWN,
               ) -> str:  # "" where no citing sentence says why
     "What others cite a paper for, in their words: the sentence that says most about a claim."
     read = [(words, by) for by, text in citing if (words := citing_words(text))]
@@ -390,7 +392,8 @@ _NEAR = .35  # least cosine of papers that are called close
 
 def _own_words(paper: ScoredPaper, claim: str, idf: Idf, kind: str, quotation: str) -> tuple[str, float]:
     "What a paper, or the summary of it, says about the claim; and how much of the claim that covers."
-    quote = "" if _is_meant(paper) or _RUBBLE.search(quotation) or accusing_words(quotation, words_and_stems(f"{claim} {paper.title}")) else quotation
+    accused = accusing_words(quotation, words_and_stems(f"{claim} {paper.title}"))
+    quote = "" if accused or _is_meant(paper) or _RUBBLE.search(quotation) else quotation
     whose = "its abstract" if kind == "abstract" else f"the {kind} by citerec"
     said = contribution(paper, claim, idf) if kind == "abstract" else ""
     told, shown = (coverage(claim, frozenset(stems(text)), idf) for text in (said, quote))
@@ -413,7 +416,8 @@ def justify(candidate: RankedPaper,
     own, covered = _own_words(paper, claim, idf, text_kind, quotation)
     abstract = paper.abstract if text_kind == "abstract" and not _is_meant(paper) else ""
     term, where = telling_term(keywords, claim, paper.title, abstract, others)
-    graph, shared = graph_reason(paper.paths, names), f"its {where} names “{term}”, as your {yours} does" if term else ""
+    shared = f"its {where} names “{term}”, as your {yours} does" if term else ""
+    graph = graph_reason(paper.paths, names)
     link = shared or graph if where == "title" else graph or shared
     close = paper.similarity_score >= _NEAR
     near = f"it is close to your {yours} in meaning" if close else f"little connects it with your {yours}"
@@ -554,8 +558,9 @@ def _close(corpus: Corpus, query: np.ndarray, leading: Sequence[RankedPaper]) ->
     ids = {id for c in leading for p in c.paper.paths if p.relation is not Relation.context for id in p.via_ids}
     known = sorted(ids & corpus.columns.row_of.keys())
     if not known: return {}
-    near = paper_cosines(corpus, query, [corpus.columns.row_of[id] for id in known])
-    return {p.paper_id: short_name(p) for p in corpus.papers([id for id, c in zip(known, near, strict=True) if c >= _NEAR])}
+    cosines = paper_cosines(corpus, query, [corpus.columns.row_of[id] for id in known])
+    near = [id for id, cosine in zip(known, cosines, strict=True) if cosine >= _NEAR]
+    return {p.paper_id: short_name(p) for p in corpus.papers(near)} if near else {}
 
 def _citing(index: ContextIndex | None, corpus: Corpus, query: np.ndarray, paper_id: str) -> list[tuple[str, str]]:
     "The sentences that cite a paper, nearest in meaning first, each with its document."

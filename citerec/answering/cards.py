@@ -24,7 +24,7 @@ from ..ground.drawing import rows_html
 from ..ground.errors import InputError
 from ..ground.identity import is_others
 from ..ground.quoting import one_line, visible
-from ..ground.schema import CitationPath, Paper, Passage, PipelineState, Recommendation, Relation
+from ..ground.schema import Paper, Passage, PipelineState, Recommendation, Relation
 from ..markup.references import bibtex_entry, citation_key, citation_keys, to_bibtex, to_csl, to_markdown, to_ris
 
 # %% ../../nbs/63_cards.ipynb #c006

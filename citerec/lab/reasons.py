@@ -32,7 +32,8 @@ _FORMS = {  # kind of a statement -> how it reads
     "together": r"it is cited together with (?P<names>.+), which your draft cites",
     "cites": r"it cites (?P<names>.+), which (?:is|are) close to your text",
     "term": r"its (?P<where>title|abstract) names “(?P<term>[^”]+)”, as your (?:text|sentence) does",
-    "close": r"it is close to your (?:text|sentence) in meaning", "little": r"little connects it with your (?:text|sentence)",
+    "close": r"it is close to your (?:text|sentence) in meaning",
+    "little": r"little connects it with your (?:text|sentence)",
     "own": r"it (?:\w+ly )?(?P<verb>\w+s)(?: and \w+s)?(?P<rest> .+)"}
 _PARTS = re.compile(r"; (?=(?:it|its|the|little) )(?=[^“”]*(?:“[^”]*”[^“”]*)*$)")
 
@@ -65,7 +66,8 @@ def _whole(term: str, text: str) -> bool:
 def _as_said(rest: str, verb: str, abstract: str) -> bool:
     "Whether an abstract says of its authors what a statement says of the paper."
     def plain(text: str) -> str:
-        text = re.sub(r",? (?:in (?:this|the present) (?:paper|work|article|study)|in detail)\b|\[\d+(?:, ?\d+)*\]", "", text)
+        here = r",? (?:in (?:this|the present) (?:paper|work|article|study)|in detail)\b"
+        text = re.sub(rf"{here}|\[\d+(?:, ?\d+)*\]", "", text)
         return _letters(re.sub(r"\bour\b", "its", text.replace("---", "—"), flags=re.I))
     at = plain(abstract).find(plain(rest))
     return at >= 0 and verb.lower()[:3] in plain(abstract)[max(0, at - 40) : at]
@@ -100,10 +102,13 @@ class Record:
         out: dict[str, list[str]] = {}
         for p in self.corpus.papers(list(paper_ids)):
             title = " ".join(p.title.split()).rstrip(".")
-            for name in (title.partition(": ")[0], f"“{title}”", who_wrote(p)[0]): out.setdefault(name, []).append(p.paper_id)
+            for name in (title.partition(": ")[0], f"“{title}”", who_wrote(p)[0]):
+                out.setdefault(name, []).append(p.paper_id)
         return out
 
 # %% ../../nbs/lab/reasons.ipynb #r030
+_BROKEN = re.compile(r"  |“”|\.\.$|\\[a-z]|\{|\[(?:CITATION|OTHERCIT)\]")  # in a reason
+
 def _false_quote(record: Record, g: GroundedPaper, kind: str, said: dict[str, str]) -> str:
     "What is wrong with a quotation."
     quote = said["quote"].strip("… ")
@@ -142,8 +147,7 @@ def faults(record: Record,
            ) -> list[str]:  # "kind: what is wrong"; empty where every statement holds
     "What a reason states that the record does not bear out, and what is broken in it."
     out, reason = list[str](), g.justification
-    if not re.fullmatch(r"[A-Z“].*[.?!…”]", reason) or re.search(r"  |“”|\.\.$|\\[a-z]|\{|\[(?:CITATION|OTHERCIT)\]", reason):
-        out.append("form: broken")
+    if not re.fullmatch(r"[A-Z“].*[.?!…”]", reason) or _BROKEN.search(reason): out.append("form: broken")
     for kind, said in statements(reason):
         wrong = "" if kind else f"unknown form: {said.get('part')}"
         if "quote" in said: wrong = _false_quote(record, g, kind, said)
@@ -178,7 +182,8 @@ def check_reasons(corpus: Corpus,
         hidden = (query["citing_id"],) if query.get("citing_id") else ()
         filters = SearchFilter(exclude_ids=hidden, written=query.get("year"))
         state = pipeline.run(PipelineState(user_text=query["text"], k=k, filters=filters))
-        record = Record(corpus, state.prepared.body if state.prepared else query["text"], hidden, state.grounded_candidates)
+        text = state.prepared.body if state.prepared else query["text"]
+        record = Record(corpus, text, hidden, state.grounded_candidates)
         tally.texts += 1
         for g in state.grounded_candidates:
             tally.kinds[statements(g.justification)[0][0] or "unknown"] += 1
@@ -195,7 +200,7 @@ def main() -> None:
     given = parser.parse_args()
     with open_corpus(given.corpus) as corpus:
         for path in given.queries:
-            rows = [json.loads(line) for line in gzip.open(path, "rt", encoding="utf-8")]
+            with gzip.open(path, "rt", encoding="utf-8") as lines: rows = [*map(json.loads, lines)]
             random.Random(11).shuffle(rows)
             print(path.name, check_reasons(corpus, rows[: given.n]), sep=": ", flush=True)
 
