@@ -383,7 +383,7 @@ def telling_term(keywords: Sequence[str],
     for where, text in (("title", title), ("abstract", abstract)):
         for term in terms:
             if not (has_term(term, claim) and has_term(term, text)): continue
-            if sum(has_term(term, other) for other in others) * _FEW <= len(others): return term, where
+            if sum(has_term(term.lower(), other) for other in others) * _FEW <= len(others): return term, where
     return "", ""
 
 # %% ../../nbs/58_grounding.ipynb #c011n_j
