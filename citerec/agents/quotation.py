@@ -100,12 +100,11 @@ _CLOSE = .05  # sentences whose values differ by at most this are embedded
 _OWN = .06  # added to coverage and cosine if a sentence says what its paper does; decides between similar sentences
 _WORDY = .02  # subtracted for each word, because a long sentence shares more words by chance
 
-def _by_words(claim: str, abstract: str, idf: Idf = evenly, skip: int = -1) -> list[AbstractSentence]:
+def _by_words(claim: str, abstract: str, idf: Idf = evenly) -> list[AbstractSentence]:
     "The best sentence by its words, and those with a similar value."
     def value(s: AbstractSentence) -> float:
         return coverage(claim, s.stems, idf) / (1 + _WORDY * len(s.stems)) + _OWN * own_statement(s.text)
     valued = [(value(s), s) for s in quotable_sentences(abstract)]
-    valued = [pair for pair in valued if pair[1].start != skip] or valued
     valued.sort(key=lambda pair: -pair[0])
     return [s for value, s in valued[:READ] if value >= valued[0][0] - _CLOSE]
 
@@ -114,11 +113,9 @@ def snippets(claims: Sequence[str],  # what each paper is to be cited for
              abstracts: Sequence[str],
              embedder: Embedder,
              idf: Idf = evenly,
-             skip: Sequence[int] = (),  # per abstract, the start of a sentence that is shown elsewhere; -1: none
              ) -> list[tuple[int, str]]:  # start and text of each abstract's best sentence; (-1, "") if it has none
     "The sentence of each abstract that supports its claim best."
-    skip = skip or [-1] * len(claims)
-    close = [_by_words(claim, a, idf, at) for claim, a, at in zip(claims, abstracts, skip, strict=True)]
+    close = [_by_words(claim, a, idf) for claim, a in zip(claims, abstracts, strict=True)]
     unsure = [s for near in close if len(near) > 1 for s in near]
     vectors = dict(zip(unsure, embedder.embed([s.text for s in unsure]), strict=True)) if unsure else {}
     def best(claim: str, near: list[AbstractSentence]) -> AbstractSentence:

@@ -24,7 +24,7 @@ from ..ground.drawing import rows_html
 from ..ground.errors import InputError
 from ..ground.identity import is_others
 from ..ground.quoting import one_line, visible
-from ..ground.schema import CitationPath, Paper, Passage, PipelineState, Recommendation, Relation
+from ..ground.schema import Paper, Passage, PipelineState, Recommendation, Relation
 from ..markup.references import bibtex_entry, citation_key, citation_keys, to_bibtex, to_csl, to_markdown, to_ris
 
 # %% ../../nbs/63_cards.ipynb #c006
@@ -55,17 +55,13 @@ def bracketed_year(r: Recommendation) -> str:
     return f" ({r.year})" if r.year else ""
 
 # %% ../../nbs/63_cards.ipynb #c009
-_TOLD = {Relation.reference: "papers closest to your text cite", Relation.citation: "t cites ",
-         Relation.neighbour: "on similar topics cite", Relation.context: "in a sentence like yours",
-         Relation.draft: "papers that your draft cites"}  # in a reason
+_CITED_SO = re.compile(r"(?:in a sentence like yours|for this): “")  # in a reason that is a citing sentence
 
 def _paths(recommendation: Recommendation) -> list[str]:
-    "Citation paths in words, one a relation, without those that the reason tells."
+    "Citation paths in words, one a relation, without the citing sentence that the reason tells."
     if not recommendation.paths: return [recommendation.path] * bool(recommendation.path)
-    def is_told(path: CitationPath) -> bool:
-        adds = path.via_titles and path.relation is not Relation.context
-        return not adds and _TOLD[path.relation] in recommendation.justification
-    return [str(path) for path in recommendation.paths if not is_told(path)]
+    told = _CITED_SO.search(recommendation.justification)
+    return [str(path) for path in recommendation.paths if not (told and path.relation is Relation.context)]
 
 # %% ../../nbs/63_cards.ipynb #c012
 def _link(url: str | None) -> str | None:
@@ -176,13 +172,17 @@ _LINES = 4  # lines of a recommendation, at most
 _WIDE = 56  # least columns for a line of facts
 _FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
 
+def _is_quoted(r: Recommendation) -> bool:
+    "Whether a card has a quotation of its own, which its reason does not repeat."
+    return bool(r.supporting_snippet) and " ".join(r.supporting_snippet.split()) not in r.justification
+
 def _in_brief(r: Recommendation, width: int) -> list[str]:
     "What fits on few lines: title and confidence, facts, the reason, then a doubt, the quotation or sentence served."
     lines = _head(r, width)
     facts = " · ".join(filter(None, [facts_line(r, _FEW, _VENUE), *_marks(r), _versions(r)]))
     if width >= _WIDE: lines += wrapped(facts, width, lines=1)
     doubts = [line for flag in r.flags[:1] for line in wrapped(f"Note: {flag}", width, lines=1)]
-    quoted = f"{r.text_kind.capitalize()}: “{r.supporting_snippet}”" if r.supporting_snippet else ""
+    quoted = f"{r.text_kind.capitalize()}: “{r.supporting_snippet}”" if _is_quoted(r) else ""
     rest = [r.justification, quoted, f"For: “{r.claim}”" if r.claim else ""]
     for part in filter(None, rest):
         if room := _LINES - len(lines) - len(doubts): lines += wrapped(part, width, lines=room)
@@ -194,7 +194,7 @@ def _in_full(r: Recommendation, width: int) -> list[str]:
     signals = ", ".join(f"{name} {value:.3g}" for name, value in r.signals.items())
     parts = [facts_line(r), _versions(r), f"Confidence: {' · '.join([percentage(r.confidence), *_marks(r)])}",
              r.justification,
-             f"From its {r.text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else "",
+             f"From its {r.text_kind}: “{r.supporting_snippet}”" if _is_quoted(r) else "",
              f"For your sentence: “{r.claim}”" if r.claim else "",
              f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "",
              *(f"Note: {flag}" for flag in r.flags), *(f"Path: {path}" for path in _paths(r)),
@@ -332,7 +332,7 @@ _MOST_OF_TEXT = 6_000  # characters of an abstract
 def _citing(r: Recommendation) -> str:
     "The sentence that cites a paper in a place like the user's."
     sentence = next((path.sentence for path in r.paths if path.sentence), "")
-    told = "In a sentence like yours" in r.justification or "in a sentence like yours" in r.justification
+    told = _CITED_SO.search(r.justification)
     said = sentence.replace("[CITATION]", "[this paper]").replace("[OTHERCIT]", "[…]")
     return _paragraph("citing", f"It is cited like this: “{_short(said, _LONG)}”") if said and not told else ""
 
@@ -389,7 +389,7 @@ def _confidence(confidence: float | None) -> str:
 
 def _quotation(r: Recommendation) -> str:
     "The quotation; its source is shown on hover."
-    if not r.supporting_snippet: return ""
+    if not _is_quoted(r): return ""
     return (f'<blockquote class="citerec-quote" dir="auto" style="{QUOTE_CSS}" title="From its {html_of(r.text_kind)}">'
             f'{html_of(_short(r.supporting_snippet, 2 * _LONG))}</blockquote>')
 
