@@ -572,7 +572,8 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
             for c, claim, kind in zip(leading, claims, kinds, strict=True)]
     quotations = snippets(claims, [c.paper.abstract for c in leading], embedder, idf, said)
     return [GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim,
-                          choice=c.choice, supporting_snippet=text, snippet_start=start if text else None,
+                          choice=c.choice, strength=c.strength, supporting_snippet=text,
+                          snippet_start=start if text else None,
                           justification=justify(c, keywords, claim, idf, kind, text, writers))
             for c, claim, kind, (start, text) in zip(leading, claims, kinds, quotations, strict=True)]
 

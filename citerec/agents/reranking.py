@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['Reader', 'READ', 'EXPLAINED', 'links', 'fused_scores', 'within_reach', 'order_prompt', 'order_scores', 'is_quoted',
-           'raised', 'shown_places', 'order_shown', 'llm_order', 'served', 'read_by', 'turns', 'RerankingAgent']
+           'raised', 'shown_places', 'order_shown', 'llm_order', 'served', 'read_by', 'turns', 'by_place',
+           'StrengthFile', 'shipped_strength', 'strength_columns', 'chances', 'strength_of', 'RerankingAgent']
 
 # %% ../../nbs/55_reranking.ipynb #c003
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from math import inf, log1p
 from time import monotonic
 from typing import Any
@@ -19,8 +20,11 @@ import numpy as np
 from .client import LLM, Prompt, llm_report, llm_stopped
 from .prompts import Instructions, instructions_for, listed_order
 from .retrieval import make_candidates, queries_in
+from ..ground.files import shipped
 from ..ground.quoting import gives_orders, quoted
-from ..ground.schema import AgentFailure, Evidence, PipelineState, RankedPaper, ScoredPaper
+from citerec.ground.schema import (
+    AgentFailure, Evidence, PipelineState, RankedPaper, Record, ScoredPaper, Strength,
+)
 from ..ground.settings import Reach, Settings, load_settings
 from ..ground.text import sentences, title_and_abstract
 from ..ranking.choosing import choose
@@ -263,6 +267,58 @@ def turns(scores: np.ndarray,  # of the leading candidates, falling
         left.remove(out[-1])
     return out
 
+# %% ../../nbs/55_reranking.ipynb #st02
+def by_place(confidences: np.ndarray,  # of candidates, in their order
+             pool: np.ndarray,  # bool: whether the text leads to the candidate
+             ) -> np.ndarray:  # falling
+    "The confidence of each place: the highest for the first, and so on."
+    out = np.where(pool, 0, confidences)
+    out[pool] = np.sort(confidences[pool])[::-1]
+    above = np.minimum.accumulate(np.where(pool, out, 1))
+    below = np.maximum.accumulate(np.where(pool, out, 0)[::-1])[::-1]
+    return np.minimum.accumulate(np.clip(out, below, above))
+
+# %% ../../nbs/55_reranking.ipynb #st05
+_LEADING = 10  # the confidence of a paper is compared with the sum of so many
+_LEAST = .003  # confidence whose log odds are still used
+
+class StrengthFile(Record):
+    "What `strength.json` holds."
+    confidence: float  # weight of the log odds of a confidence
+    share: float  # weight of the logarithm of its share of the leading confidences
+    bias: float
+    least: dict[Strength, float]  # word -> least share of such papers that are right, the strongest first
+    by_far: float  # a first paper with so many times the confidence of the second is the best by far
+    nothing: float  # if the leading papers have less than this together and none is more than weak, nothing fits
+    measured: list[dict[str, Any]]  # on which queries, and which share of the papers with each word was right
+
+@cache
+def shipped_strength() -> StrengthFile:
+    "The limits of the words, as they were measured."
+    return StrengthFile.model_validate_json((shipped("strength") / "strength.json").read_bytes())
+
+def strength_columns(confidences: np.ndarray,
+                     leading: np.ndarray,  # confidences of the list, in any order
+                     ) -> np.ndarray:  # shape (papers, 2)
+    "What a word is computed from: the log odds of a confidence, and the logarithm of its share of the leading ones."
+    p = np.clip(confidences, _LEAST, 1 - _LEAST)
+    total = max(float(np.sort(leading)[-_LEADING:].sum()), _LEAST)
+    return np.column_stack([np.log(p / (1 - p)), np.log(np.clip(confidences, _LEAST, None) / total)])
+
+def chances(confidences: np.ndarray,  # of papers
+            leading: np.ndarray | None = None,  # confidences of the list, in any order; None: those
+            file: StrengthFile | None = None,  # None: the shipped one
+            ) -> np.ndarray:  # 0 to 1; as confidences fall, these do
+    "The probability that each paper is right, from its confidence and how it stands out."
+    told, leading = file or shipped_strength(), confidences if leading is None else leading
+    line = strength_columns(confidences, leading) @ np.array([told.confidence, told.share]) + told.bias
+    return np.maximum(confidences, 1 / (1 + np.exp(-line)))
+
+def strength_of(chance: float,  # a probability
+                ) -> Strength:
+    "The word for a probability."
+    return next((word for word, least in shipped_strength().least.items() if chance >= least), "weak")
+
 # %% ../../nbs/55_reranking.ipynb #c029c
 def _judged(ranker: Ranker, state: PipelineState, evidence: Evidence, queries: Queries,
             ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -280,6 +336,12 @@ def _reordered(scores: np.ndarray, claims: Sequence[int | None], pool: np.ndarra
     stands[changed], place[changed] = leading, place[leading]
     return np.lexsort((place, -scores[stands])), stands
 
+# %% ../../nbs/55_reranking.ipynb #c029w
+def _words(sure: np.ndarray, order: np.ndarray, pool: np.ndarray, choice: np.ndarray | None) -> list[Strength]:
+    "The words of ordered candidates; in a list that the reader named, the choice among these may give the stronger."
+    chance = chances(sure[order], sure[pool])
+    return [strength_of(p) for p in (chance if choice is None else np.maximum(chance, choice[order]))]
+
 # %% ../../nbs/55_reranking.ipynb #c029mr
 def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
                read: Reader) -> tuple[list[RankedPaper], str]:
@@ -287,23 +349,25 @@ def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: E
     queries, claims = queries_in(state), served(evidence, queries_in(state))
     scores, confidence = _judged(ranker, state, evidence, queries)
     order, stands = _reordered(scores, claims, evidence.pool)
-    sure = None if confidence is None else confidence[stands]
+    sure = None if confidence is None else np.zeros(len(scores))
+    if sure is not None: sure[order] = by_place(confidence[order], evidence.pool[order])
     listed = view(corpus, state.filters).allowed[evidence.rows]
     chosen = choose(corpus, state.user_text, evidence.rows[listed], scores[listed], state.filters.exclude_ids) \
         if state.filters.within_ids else None
     if chosen:
         order, choice = np.flatnonzero(listed)[np.argsort(-chosen[0], kind="stable")], np.zeros(len(scores))
         scores[listed], choice[listed] = chosen
+        if sure is not None: sure[order] = np.sort(sure[order])[::-1]  # these places are those of the list
     else: order, scores = order[listed[order]], scores[stands]
     order = order[:_KEPT]
     candidates = _with_paths(corpus, state, evidence, order)
     leading = candidates[:READ] if set(claims) <= {None} else []  # a text of several claims is not read
     logits, unread = read(queries.body, leading)
     candidates[: len(leading)] = leading
+    words = [""] * len(order) if sure is None else _words(sure, order, evidence.pool, choice if chosen else None)
     def ranked(i: int, p: int) -> RankedPaper:  # the places keep their scores and what is computed from these
-        own = order[p if chosen else i]
         return RankedPaper(paper=candidates[p], rerank_score=float(scores[order[i]]), claim=claims[order[p]],
-                           confidence=None if sure is None else float(sure[own]),
+                           confidence=None if sure is None else float(sure[order[i]]), strength=words[i],
                            choice=float(choice[order[i]]) if chosen else None)
     return [ranked(i, p) for i, p in enumerate(_places(scores[order], logits))], unread
 
