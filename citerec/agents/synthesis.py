@@ -6,7 +6,7 @@
 __all__ = ['Listed', 'MOST_WORDS', 'SCANT', 'NOTHING_FITS', 'NONE_STANDS_OUT', 'plain_title', 'title_stems', 'look_alike',
            'composed', 'agreeing', 'best_confidence', 'worth_showing', 'foundational', 'set_back', 'intent_match',
            'text_is_far', 'is_thin', 'only_by_chance', 'papers_on', 'gaps', 'coverage_notice', 'below_threshold',
-           'claim_in', 'recommend', 'is_by_far', 'SynthesisAgent']
+           'claim_in', 'recommend', 'sure_of', 'is_by_far', 'SynthesisAgent']
 
 # %% ../../nbs/59_synthesis.ipynb #c003
 import math
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .grounding import AIMS, joined_with_and, shared_topics
-from .reranking import StrengthFile, shipped_strength
+from .reranking import StrengthFile, shipped_strength, strength_of
 from ..ranking.corpus import Corpus, name_of
 from ..indexes.lexical import stems
 from ..ground.identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
@@ -374,6 +374,12 @@ def recommend(candidate: GroundedPaper,
         claim=claim, claim_span=span, foundational=foundational, also=tuple(map(_called, also)), known_as=known_as)
 
 # %% ../../nbs/59_synthesis.ipynb #bf01
+def sure_of(recommendation: Recommendation,
+            confidence: float,
+            ) -> Recommendation:
+    "A recommendation with another confidence, and the word for it."
+    return recommendation.model_copy(update={"confidence": confidence, "strength": strength_of(confidence)})
+
 def is_by_far(papers: Sequence[Listed],  # in their order
               ) -> bool:
     "Whether the first paper of a list is likely at least, and much more so than the second."

