@@ -163,21 +163,24 @@ def _marks(recommendation: Recommendation) -> list[str]:
 
 def _versions(r: Recommendation) -> str: return f"Also as {'; '.join(r.also)}" if r.also else ""
 
-def _sure(confidence: float | None, strength: str = "") -> str:
+def _sure(confidence: float | None, strength: str = "", bar: bool = True) -> str:
     "A word, a bar of blocks and the percentage, in the same number of columns for every confidence."
-    if confidence is None: return percentage(None).rjust(_BLOCKS + 15)
-    full = round(_BLOCKS * confidence)
-    return f"{strength:>8} {'█' * full}{'░' * (_BLOCKS - full)} {percentage(confidence):>5}"
+    full = round(_BLOCKS * (confidence or 0))
+    blocks = f"{'█' * full}{'░' * (_BLOCKS - full)} " * bar
+    return f"{strength:>8} {blocks}{percentage(confidence):>5}" if confidence is not None else \
+        percentage(None).rjust(14 + len(blocks))
 
 # %% ../../nbs/63_cards.ipynb #e06y
 def _head(r: Recommendation, width: int) -> list[str]:
-    "Rank, title, year and confidence: on one line where there is room, with the bars below each other."
-    label, year, rank = _sure(r.confidence, r.strength), bracketed_year(r), f"{r.rank:2}. "
-    room = width - len(label) - 2
-    if room < len(rank) + _TITLE + len(year):  # a line of its own for the confidence
-        return [*wrapped(r.title, width, rank, 2), f"{_INDENT}{' '.join(label.split())}{year}"]
-    title = "".join(wrapped(r.title, room - len(year), rank, 1)) or rank.rstrip()
-    return [f"{title}{year}".ljust(room) + f"  {label}"]
+    "Rank, title, year and confidence: on one line where there is room, with a bar where there is more."
+    year, rank, label = bracketed_year(r), f"{r.rank:2}. ", ""
+    for bar in (True, False):
+        label = _sure(r.confidence, r.strength, bar)
+        room = width - len(label) - 2
+        if room < len(rank) + _TITLE + len(year): continue
+        title = "".join(wrapped(r.title, room - len(year), rank, 1)) or rank.rstrip()
+        return [f"{title}{year}".ljust(room) + f"  {label}"]
+    return [*wrapped(r.title, width, rank, 2), f"{_INDENT}{' '.join(label.split())}{year}"]  # a line of its own
 
 # %% ../../nbs/63_cards.ipynb #e09
 _LINES = 4  # lines of a recommendation, at most

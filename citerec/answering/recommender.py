@@ -68,23 +68,24 @@ def as_markdown(recommendations: Sequence[Recommendation],  # best first
     for r in recommendations:
         title = f"**{markdown_text(r.title)}**"
         if url := markdown_address(r.url): title = f"[{title}](<{url}>)"
-        sure = "" if r.confidence is None else f", {sureness_of(r)}"
+        sure = "" if r.confidence is None else f", {sureness_of(r)}{', best by far' * r.by_far}"
         lines.append(f"{r.rank}. {title}{bracketed_year(r)}{sure}. {markdown_text(r.justification)}".rstrip())
     above = [markdown_text(words) for words in (*notices(state), *remarks(state))]
     under = " ".join(below(recommendations, state))
     return "\n\n".join(filter(None, [*above, "\n".join(lines) or nothing(state), under]))
 
 # %% ../../nbs/69_recommender.ipynb #b006
-_COLUMNS = ("", "title", "authors", "year", "confidence", "cited", "id")  # of a table
+_COLUMNS = ("", "title", "authors", "year", "confidence", "strength", "cited", "id")  # of a table
 
 def _row(r: Recommendation) -> tuple[str, ...]:
     "A paper as a row of a table."
     names = [one_line(name).split()[-1] for name in r.authors if one_line(name)]
     writers = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     cited = "" if r.citation_count is None else f"{r.citation_count:,}"
-    sure = "" if r.confidence is None else sureness_of(r)
+    sure = "" if r.confidence is None else percentage(r.confidence)
     if r.choice is not None: sure = f"{sure} ({percentage(r.choice)} among these)".strip()
-    return f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, cited, one_line(r.paper_id)
+    return (f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, r.strength, cited,
+            one_line(r.paper_id))
 
 # %% ../../nbs/69_recommender.ipynb #b006y
 def table_of(recommendations: Sequence[Recommendation],

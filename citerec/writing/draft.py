@@ -596,8 +596,10 @@ def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommen
     fitting = [r for r in fitting if r.confidence is None or r.confidence >= least]
     told = {key: value for key, value in found.state.metadata.items() if key != "dropped"}  # it counts a longer list
     if low: told["below"] = below_threshold(low, least)
+    listed = ranked(fitting)[:k]
+    if listed and listed[0].strength not in ("", "weak"): told.pop("coverage", None)  # it spoke of the corpus alone
     return Recommendations(found.state.model_copy(
-        update={"k": k, "final_recommendations": tuple(ranked(fitting)[:k]), "metadata": told}))
+        update={"k": k, "final_recommendations": tuple(listed), "metadata": told}))
 
 def _gaps(draft: Draft, threshold: float | None) -> list[Gap]:
     "Sentences that need a citation and have none."
