@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['Reader', 'READ', 'EXPLAINED', 'links', 'fused_scores', 'within_reach', 'order_prompt', 'order_scores', 'is_quoted',
            'raised', 'shown_places', 'order_shown', 'llm_order', 'served', 'read_by', 'turns', 'by_place',
-           'StrengthFile', 'shipped_strength', 'strength_columns', 'chances', 'strength_of', 'RerankingAgent']
+           'RerankingAgent']
 
 # %% ../../nbs/55_reranking.ipynb #c003
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from math import inf, log1p
 from time import monotonic
 from typing import Any
@@ -20,18 +20,15 @@ import numpy as np
 from .client import LLM, Prompt, llm_report, llm_stopped
 from .prompts import Instructions, instructions_for, listed_order
 from .retrieval import make_candidates, queries_in
-from ..ground.files import shipped
 from ..ground.quoting import gives_orders, quoted
-from citerec.ground.schema import (
-    AgentFailure, Evidence, PipelineState, RankedPaper, Record, ScoredPaper, Strength,
-)
+from ..ground.schema import AgentFailure, Evidence, PipelineState, RankedPaper, ScoredPaper, Strength
 from ..ground.settings import Reach, Settings, load_settings
 from ..ground.text import sentences, title_and_abstract
 from ..ranking.choosing import choose
 from ..ranking.corpus import Corpus
 from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.known import known_paths
-from ..ranking.ranker import Ranker
+from ..ranking.ranker import Ranker, chances, strength_of
 from ..ranking.signals import Queries, claim_scores, features, fuse, view, wider_paths
 
 # %% ../../nbs/55_reranking.ipynb #c005
@@ -277,47 +274,6 @@ def by_place(confidences: np.ndarray,  # of candidates, in their order
     above = np.minimum.accumulate(np.where(pool, out, 1))
     below = np.maximum.accumulate(np.where(pool, out, 0)[::-1])[::-1]
     return np.minimum.accumulate(np.clip(out, below, above))
-
-# %% ../../nbs/55_reranking.ipynb #st05
-_LEADING = 10  # the confidence of a paper is compared with the sum of so many
-_LEAST = .003  # confidence whose log odds are still used
-
-class StrengthFile(Record):
-    "What `strength.json` holds."
-    confidence: float  # weight of the log odds of a confidence
-    share: float  # weight of the logarithm of its share of the leading confidences
-    bias: float
-    least: dict[Strength, float]  # word -> least share of such papers that are right, the strongest first
-    by_far: float  # a first paper with so many times the confidence of the second is the best by far
-    nothing: float  # if the leading papers have less than this together and none is more than weak, nothing fits
-    measured: list[dict[str, Any]]  # on which queries, and which share of the papers with each word was right
-
-@cache
-def shipped_strength() -> StrengthFile:
-    "The limits of the words, as they were measured."
-    return StrengthFile.model_validate_json((shipped("strength") / "strength.json").read_bytes())
-
-def strength_columns(confidences: np.ndarray,
-                     leading: np.ndarray,  # confidences of the list, in any order
-                     ) -> np.ndarray:  # shape (papers, 2)
-    "What a word is computed from: the log odds of a confidence, and the logarithm of its share of the leading ones."
-    p = np.clip(confidences, _LEAST, 1 - _LEAST)
-    total = max(float(np.sort(leading)[-_LEADING:].sum()), _LEAST)
-    return np.column_stack([np.log(p / (1 - p)), np.log(np.clip(confidences, _LEAST, None) / total)])
-
-def chances(confidences: np.ndarray,  # of papers
-            leading: np.ndarray | None = None,  # confidences of the list, in any order; None: those
-            file: StrengthFile | None = None,  # None: the shipped one
-            ) -> np.ndarray:  # 0 to 1; as confidences fall, these do
-    "The probability that each paper is right, from its confidence and how it stands out."
-    told, leading = file or shipped_strength(), confidences if leading is None else leading
-    line = strength_columns(confidences, leading) @ np.array([told.confidence, told.share]) + told.bias
-    return np.maximum(confidences, 1 / (1 + np.exp(-line)))
-
-def strength_of(chance: float,  # a probability
-                ) -> Strength:
-    "The word for a probability."
-    return next((word for word, least in shipped_strength().least.items() if chance >= least), "weak")
 
 # %% ../../nbs/55_reranking.ipynb #c029c
 def _judged(ranker: Ranker, state: PipelineState, evidence: Evidence, queries: Queries,

@@ -17,10 +17,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .grounding import AIMS, joined_with_and, shared_topics
-from .reranking import StrengthFile, shipped_strength, strength_of
 from ..ranking.corpus import Corpus, name_of
 from ..indexes.lexical import stems
 from ..ground.identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
+from ..ranking.ranker import StrengthFile, shipped_strength, strength_of
 from ..ranking.signals import SIGNALS
 from ..ground.schema import CitationIntent, Evidence, GroundedPaper, Paper, PipelineState, Recommendation
 from ..ground.settings import Settings, load_settings

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..agents.reranking import RerankingAgent, StrengthFile, chances, shipped_strength, strength_columns
+from ..agents.reranking import RerankingAgent
 from ..agents.synthesis import is_thin, only_by_chance, text_is_far
 from ..answering.recommender import load
 from ..evaluation.benchmark import filter_of, read_queries
@@ -26,7 +26,7 @@ from ..ground.errors import InputError
 from ..ground.files import shipped, write_atomically
 from ..ground.schema import EvalSample, SearchFilter
 from ..ranking.corpus import Corpus
-from ..ranking.ranker import load_ranker
+from ..ranking.ranker import StrengthFile, chances, load_ranker, shipped_strength, strength_columns
 from ..ranking.sample import off_topic_texts
 
 # %% ../../nbs/lab/strength.ipynb #s011
