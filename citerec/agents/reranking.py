@@ -293,8 +293,9 @@ def _reordered(scores: np.ndarray, claims: Sequence[int | None], pool: np.ndarra
     return np.lexsort((place, -scores[stands])), stands
 
 # %% ../../nbs/55_reranking.ipynb #c029w
-def _words(sure: np.ndarray, order: np.ndarray, pool: np.ndarray, choice: np.ndarray | None) -> list[Strength]:
+def _words(sure: np.ndarray | None, order: np.ndarray, pool: np.ndarray, choice: np.ndarray | None) -> list[Strength]:
     "The words of ordered candidates; in a list that the reader named, the choice among these may give the stronger."
+    if sure is None: return ["" for _ in order]
     chance = chances(sure[order], sure[pool])
     return [strength_of(p) for p in (chance if choice is None else np.maximum(chance, choice[order]))]
 
@@ -303,10 +304,9 @@ def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: E
                read: Reader) -> tuple[list[RankedPaper], str]:
     "The best candidates of the evidence, and the reason if a wanted cross-encoder has not read them."
     queries, claims = queries_in(state), served(evidence, queries_in(state))
-    scores, confidence = _judged(ranker, state, evidence, queries)
+    scores, sure = _judged(ranker, state, evidence, queries)
     order, stands = _reordered(scores, claims, evidence.pool)
-    sure = None if confidence is None else np.zeros(len(scores))
-    if sure is not None: sure[order] = by_place(confidence[order], evidence.pool[order])
+    if sure is not None: sure[order] = by_place(sure[order], evidence.pool[order])
     listed = view(corpus, state.filters).allowed[evidence.rows]
     chosen = choose(corpus, state.user_text, evidence.rows[listed], scores[listed], state.filters.exclude_ids) \
         if state.filters.within_ids else None
@@ -320,7 +320,7 @@ def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: E
     leading = candidates[:READ] if set(claims) <= {None} else []  # a text of several claims is not read
     logits, unread = read(queries.body, leading)
     candidates[: len(leading)] = leading
-    words = [""] * len(order) if sure is None else _words(sure, order, evidence.pool, choice if chosen else None)
+    words = _words(sure, order, evidence.pool, choice if chosen else None)
     def ranked(i: int, p: int) -> RankedPaper:  # the places keep their scores and what is computed from these
         return RankedPaper(paper=candidates[p], rerank_score=float(scores[order[i]]), claim=claims[order[p]],
                            confidence=None if sure is None else float(sure[order[i]]), strength=words[i],

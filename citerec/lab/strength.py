@@ -70,7 +70,7 @@ def share_right(answers: Sequence[Answered],
                 file: StrengthFile | None = None,  # None: the shipped one
                 ) -> list[dict[str, Any]]:  # one row a query set
     "How many papers have each word, and which share of them is right."
-    file, rows = file or shipped_strength(), []
+    file, rows = file or shipped_strength(), list[dict[str, Any]]()
     def cell(right: np.ndarray) -> str: return f"{right.mean():.2f} of {len(right)}" if len(right) else "–"
     for name in dict.fromkeys(a.of for a in answers):
         mine = [a for a in answers if a.of == name]
