@@ -412,6 +412,8 @@ def _listed(corpus: Corpus, state: PipelineState, kept: Sequence[GroundedPaper],
     return tuple(recommendation(rank, c) for rank, c in enumerate(listed, 1))
 
 # %% ../../nbs/59_synthesis.ipynb #c013a
+_NO_LIMITS = {"exclude_ids", "known_ids", "again", "written"}  # of a filter: they take single papers out
+
 class SynthesisAgent:
     "Agent 5: makes the final list."
     def __init__(self,
@@ -436,7 +438,8 @@ class SynthesisAgent:
         low = [(title, confidence) for title, confidence in sure if confidence < least]
         if given and low: metadata["below"] = below_threshold(low, least)
         leading = [c.confidence for c in state.reranked_candidates or shown if c.confidence is not None]
-        by_chance = bool(kept) and only_by_chance(leading, kept[0].strength)
+        limits = state.filters.model_dump(exclude=_NO_LIMITS, exclude_defaults=True)
+        by_chance = bool(kept) and not limits and only_by_chance(leading, kept[0].strength)
         if kept and is_thin(best_confidence(kept), text_is_far(state.evidence), least, by_chance):
             keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
             metadata["coverage"] = coverage_notice(self.corpus, keywords)
