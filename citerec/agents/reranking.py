@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['Reader', 'READ', 'EXPLAINED', 'links', 'fused_scores', 'within_reach', 'order_prompt', 'order_scores', 'is_quoted',
-           'raised', 'shown_places', 'order_shown', 'llm_order', 'served', 'read_by', 'turns', 'RerankingAgent']
+           'raised', 'shown_places', 'order_shown', 'llm_order', 'served', 'read_by', 'turns', 'by_place',
+           'RerankingAgent']
 
 # %% ../../nbs/55_reranking.ipynb #c003
 from collections import Counter
@@ -20,14 +21,14 @@ from .client import LLM, Prompt, llm_report, llm_stopped
 from .prompts import Instructions, instructions_for, listed_order
 from .retrieval import make_candidates, queries_in
 from ..ground.quoting import gives_orders, quoted
-from ..ground.schema import AgentFailure, Evidence, PipelineState, RankedPaper, ScoredPaper
+from ..ground.schema import AgentFailure, Evidence, PipelineState, RankedPaper, ScoredPaper, Strength
 from ..ground.settings import Reach, Settings, load_settings
 from ..ground.text import sentences, title_and_abstract
 from ..ranking.choosing import choose
 from ..ranking.corpus import Corpus
 from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.known import known_paths
-from ..ranking.ranker import Ranker
+from ..ranking.ranker import Ranker, chances, strength_of
 from ..ranking.signals import Queries, claim_scores, features, fuse, view, wider_paths
 
 # %% ../../nbs/55_reranking.ipynb #c005
@@ -263,6 +264,17 @@ def turns(scores: np.ndarray,  # of the leading candidates, falling
         left.remove(out[-1])
     return out
 
+# %% ../../nbs/55_reranking.ipynb #st02
+def by_place(confidences: np.ndarray,  # of candidates, in their order
+             pool: np.ndarray,  # bool: whether the text leads to the candidate
+             ) -> np.ndarray:  # falling
+    "The confidence of each place: the highest for the first, and so on."
+    out = np.where(pool, 0, confidences)
+    out[pool] = np.sort(confidences[pool])[::-1]
+    above = np.minimum.accumulate(np.where(pool, out, 1))
+    below = np.maximum.accumulate(np.where(pool, out, 0)[::-1])[::-1]
+    return np.minimum.accumulate(np.clip(out, below, above))
+
 # %% ../../nbs/55_reranking.ipynb #c029c
 def _judged(ranker: Ranker, state: PipelineState, evidence: Evidence, queries: Queries,
             ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -280,30 +292,38 @@ def _reordered(scores: np.ndarray, claims: Sequence[int | None], pool: np.ndarra
     stands[changed], place[changed] = leading, place[leading]
     return np.lexsort((place, -scores[stands])), stands
 
+# %% ../../nbs/55_reranking.ipynb #c029w
+def _words(sure: np.ndarray | None, order: np.ndarray, pool: np.ndarray, choice: np.ndarray | None) -> list[Strength]:
+    "The words of ordered candidates; in a list that the reader named, the choice among these may give the stronger."
+    if sure is None: return ["" for _ in order]
+    chance = chances(sure[order], sure[pool])
+    return [strength_of(p) for p in (chance if choice is None else np.maximum(chance, choice[order]))]
+
 # %% ../../nbs/55_reranking.ipynb #c029mr
 def _by_ranker(corpus: Corpus, ranker: Ranker, state: PipelineState, evidence: Evidence,
                read: Reader) -> tuple[list[RankedPaper], str]:
     "The best candidates of the evidence, and the reason if a wanted cross-encoder has not read them."
     queries, claims = queries_in(state), served(evidence, queries_in(state))
-    scores, confidence = _judged(ranker, state, evidence, queries)
+    scores, sure = _judged(ranker, state, evidence, queries)
     order, stands = _reordered(scores, claims, evidence.pool)
-    sure = None if confidence is None else confidence[stands]
+    if sure is not None: sure[order] = by_place(sure[order], evidence.pool[order])
     listed = view(corpus, state.filters).allowed[evidence.rows]
     chosen = choose(corpus, state.user_text, evidence.rows[listed], scores[listed], state.filters.exclude_ids) \
         if state.filters.within_ids else None
     if chosen:
         order, choice = np.flatnonzero(listed)[np.argsort(-chosen[0], kind="stable")], np.zeros(len(scores))
         scores[listed], choice[listed] = chosen
+        if sure is not None: sure[order] = np.sort(sure[order])[::-1]  # these places are those of the list
     else: order, scores = order[listed[order]], scores[stands]
     order = order[:_KEPT]
     candidates = _with_paths(corpus, state, evidence, order)
     leading = candidates[:READ] if set(claims) <= {None} else []  # a text of several claims is not read
     logits, unread = read(queries.body, leading)
     candidates[: len(leading)] = leading
+    words = _words(sure, order, evidence.pool, choice if chosen else None)
     def ranked(i: int, p: int) -> RankedPaper:  # the places keep their scores and what is computed from these
-        own = order[p if chosen else i]
         return RankedPaper(paper=candidates[p], rerank_score=float(scores[order[i]]), claim=claims[order[p]],
-                           confidence=None if sure is None else float(sure[own]),
+                           confidence=None if sure is None else float(sure[order[i]]), strength=words[i],
                            choice=float(choice[order[i]]) if chosen else None)
     return [ranked(i, p) for i, p in enumerate(_places(scores[order], logits))], unread
 

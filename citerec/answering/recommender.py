@@ -32,7 +32,7 @@ from ..agents.retrieval import chosen_retrievers, queries_in
 from .answers import Answer, astream_answer, is_well_answered, paper_passages
 from citerec.answering.cards import (
     GREY, QUOTE_CSS, STYLE, _bar, as_papers, below, bracketed_year, html_of, list_as_html, list_as_text, nothing,
-    notices, path_graph, percentage, remarks, text_width, wrapped,
+    notices, path_graph, percentage, remarks, sureness_of, text_width, wrapped,
 )
 from .filters import by_rules, parse_query, reformulate
 from .library import Library
@@ -68,14 +68,14 @@ def as_markdown(recommendations: Sequence[Recommendation],  # best first
     for r in recommendations:
         title = f"**{markdown_text(r.title)}**"
         if url := markdown_address(r.url): title = f"[{title}](<{url}>)"
-        sure = "" if r.confidence is None else f", {percentage(r.confidence)}"
+        sure = "" if r.confidence is None else f", {sureness_of(r)}{', best by far' * r.by_far}"
         lines.append(f"{r.rank}. {title}{bracketed_year(r)}{sure}. {markdown_text(r.justification)}".rstrip())
     above = [markdown_text(words) for words in (*notices(state), *remarks(state))]
     under = " ".join(below(recommendations, state))
     return "\n\n".join(filter(None, [*above, "\n".join(lines) or nothing(state), under]))
 
 # %% ../../nbs/69_recommender.ipynb #b006
-_COLUMNS = ("", "title", "authors", "year", "confidence", "cited", "id")  # of a table
+_COLUMNS = ("", "title", "authors", "year", "confidence", "strength", "cited", "id")  # of a table
 
 def _row(r: Recommendation) -> tuple[str, ...]:
     "A paper as a row of a table."
@@ -84,7 +84,8 @@ def _row(r: Recommendation) -> tuple[str, ...]:
     cited = "" if r.citation_count is None else f"{r.citation_count:,}"
     sure = "" if r.confidence is None else percentage(r.confidence)
     if r.choice is not None: sure = f"{sure} ({percentage(r.choice)} among these)".strip()
-    return f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, cited, one_line(r.paper_id)
+    return (f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, r.strength, cited,
+            one_line(r.paper_id))
 
 # %% ../../nbs/69_recommender.ipynb #b006y
 def table_of(recommendations: Sequence[Recommendation],
@@ -159,8 +160,8 @@ def plotted(recommendations: Sequence[Recommendation],
     return figure
 
 # %% ../../nbs/69_recommender.ipynb #c005
-_FRAME = ("rank", "title", "authors", "year", "venue", "confidence", "citation_count", "justification",
-          "supporting_snippet", "yours", "url", "paper_id")  # columns of a frame
+_FRAME = ("rank", "title", "authors", "year", "venue", "confidence", "strength", "citation_count",
+          "justification", "supporting_snippet", "yours", "url", "paper_id")  # columns of a frame
 
 class Recommendations(Citable, Sequence[Recommendation]):
     "What citerec recommends for a text, best first."
@@ -573,13 +574,14 @@ class Explanation:
     def heading(self) -> str:
         "The paper with its rank and confidence."
         r = self.recommendation
-        sure = "" if r.confidence is None else f", {percentage(r.confidence)}"
+        sure = "" if r.confidence is None else f", {sureness_of(r)}"
         return f"Why “{one_line(r.title)}”{bracketed_year(r)}: rank {r.rank}{sure}"
 
     def to_dict(self) -> dict[str, Any]:  # strings, numbers, lists and dictionaries only, as JSON has them
         "The explanation as data."
         r = self.recommendation
-        return {"paper_id": r.paper_id, "rank": r.rank, "confidence": r.confidence, "reason": r.justification,
+        return {"paper_id": r.paper_id, "rank": r.rank, "confidence": r.confidence, "strength": r.strength,
+                "reason": r.justification,
                 "quotation": r.supporting_snippet, "path": r.path,
                 "shares": [{"kind": s.kind, "share": round(s.share, 6), "words": s.words} for s in self.shares]}
 

@@ -39,8 +39,8 @@ Text = Annotated[str, Field(min_length=1, max_length=50_000, description=_said["
 Question = Annotated[str, Field(min_length=1, max_length=1000, description="in plain words")]
 Year = Annotated[int | None, Field(description="of publication")]
 Retrievers = Annotated[list[str] | None, Field(description=comments_beside(Limits)["retrievers"])]
-_CITED = ("rank", "paper_id", "title", "authors", "year", "venue", "url", "confidence", "justification",
-          "supporting_snippet", "text_kind", "path")
+_CITED = ("rank", "paper_id", "title", "authors", "year", "venue", "url", "confidence", "strength", "by_far",
+          "justification", "supporting_snippet", "text_kind", "path")
 _LISTED = ("paper_id", "title", "authors", "year", "venue", "url")
 _AUTHORS = 5  # that are named
 
@@ -69,7 +69,7 @@ def _add_finding(server: MCPServer, recommender: Recommender) -> None:
     @server.tool()
     async def recommend(text: Text, k: Count = 5, year_min: Year = None, year_max: Year = None,
                         retrievers: Retrievers = None) -> dict[str, Any]:
-        "Papers to cite for a text, best first: each with the reason, a quotation and the probability."
+        "Papers to cite for a text, best first: each with the reason, a quotation, the probability and a word for it."
         with _plainly():
             found = await recommender.arecommend(text, k, year_min=year_min, year_max=year_max, retrievers=retrievers)
             told = found.to_dict()

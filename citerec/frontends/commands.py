@@ -255,7 +255,8 @@ def check_installed(package: str,  # as it is imported
 # %% ../../nbs/98_commands.ipynb #t009c
 _COLOURS = (  # pattern -> style of each of its groups
     r"(?m)^(?P<rank> ?\d+\.) (?P<title>.+?)(?: \(\d{4}\))?(?=  |$)",
-    r"(?P<high>[█░]{10} +(?:[6-9]\d|100) %)", r"(?P<middle>[█░]{10} +[3-5]\d %)", r"(?P<low>[█░]{10} +[12]?\d %)",
+    r"(?P<high>(?:strong|likely) (?:[█░]{10})? *\d+ %)", r"(?P<middle>possible (?:[█░]{10})? *\d+ %)",
+    r"(?P<low>weak (?:[█░]{10})? *\d+ %)",
     r"(?m)^ *(?P<note>Note:)", r"(?P<warning>\bwarning:)", r"(?P<error>\berror:)", r"(?P<quote>“[^”]*”)",
     r"(?P<link>https?://\S+)")
 _STYLES = {"rank": "dim", "title": "bold", "high": "green", "middle": "yellow", "low": "dim",

@@ -152,7 +152,7 @@ class Fields(widgets.VBox):
         self.k = widgets.BoundedIntText(RESULTS, min=1, max=100, description="Results", **_NARROW)
         self.year_min, self.year_max = _field("First year"), _field("Last year")
         self.min_citations = _field("Least citations", "0")
-        self.min_confidence = _field("Least confidence", "any; 20 % or 0.2")
+        self.min_confidence = _field("Least confidence")
         self.concepts = _field("Topics", "graph learning, vision", wide=True)
         self.topics = TopicFinder(self.concepts, lambda words: topics_named(opened(self), words), **_WIDE)
         self.exclude = _field("Leave out", "ids, DOIs or arXiv ids, with commas between them", wide=True)
@@ -231,14 +231,15 @@ def titles_in(field: widgets.Text,  # names of papers, with commas between them
     return ", ".join(map(said, names_in_field(field) or []))
 
 # %% ../../nbs/92_recommend.ipynb #o011
-_SAID = LIMIT_WORDS | {"k": "{} results", "min_confidence": "confidence {} or more", "exclude": "without {}",
+_SAID = LIMIT_WORDS | {"k": "{}", "min_confidence": "confidence {} or more", "exclude": "without {}",
                        "cited": "without {}", "preset": "preset {}", "model": "with {}", "corpus": "in {}",
                        "reranker": "with the cross-encoder"}  # field of `Fields` -> its words
 
 def said_of(written: Mapping[str, Any],  # as `Options.written` gives it
             ) -> str:  # "" where no option is set
     "Options in words."
-    return ", ".join(_SAID[name].format(value) for name, value in written.items()
+    told = dict(written) | {"k": counted(int(written.get("k", RESULTS)), "result")}
+    return ", ".join(_SAID[name].format(told[name]) for name, value in written.items()
                      if name in _SAID and (name, value) != ("k", RESULTS))
 
 # %% ../../nbs/92_recommend.ipynb #p11

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['CALIBRATED', 'Number', 'Scale', 'Share', 'Columns', 'RANKER', 'Trees', 'walkable_trees', 'confidence_columns',
-           'Calibration', 'checked_trees', 'RankerFile', 'trees_name', 'Ranker', 'shipped_ranker', 'own_ranker',
-           'load_ranker']
+           'Calibration', 'StrengthFile', 'shipped_strength', 'strength_columns', 'chances', 'strength_of',
+           'checked_trees', 'RankerFile', 'trees_name', 'Ranker', 'shipped_ranker', 'own_ranker', 'load_ranker']
 
 # %% ../../nbs/46_ranker.ipynb #c003
 import ctypes
@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ from pydantic import Field, ValidationError, model_validator
 from ..ground.errors import ModelError, explain
 from ..ground.files import read_plain_file
 from ..ground.identity import Print, Sha256
-from ..ground.schema import Record
+from ..ground.schema import Record, Strength
 from ..indexes.models import may_act
 from .corpus import Corpus
 from .sample import shipped
@@ -123,6 +124,47 @@ class Calibration(Record):
         "The probability that each paper is cited."
         line = (found - np.array(self.mean)) / np.array(self.scale) @ np.array(self.weights) + self.bias
         return np.interp(line, self.x, self.y)
+
+# %% ../../nbs/46_ranker.ipynb #st05
+_LEADING = 10  # the confidence of a paper is compared with the sum of so many
+_LEAST = .003  # confidence whose log odds are still used
+
+class StrengthFile(Record):
+    "What `strength.json` holds."
+    confidence: float  # weight of the log odds of a confidence
+    share: float  # weight of the logarithm of its share of the leading confidences
+    bias: float
+    least: dict[Strength, float]  # word -> least share of such papers that are right, the strongest first
+    by_far: float  # a first paper with so many times the confidence of the second is the best by far
+    nothing: float  # if the leading papers have less than this together and none is more than weak, nothing fits
+    measured: list[dict[str, Any]]  # on which queries, and which share of the papers with each word was right
+
+@cache
+def shipped_strength() -> StrengthFile:
+    "The limits of the words, as they were measured."
+    return StrengthFile.model_validate_json((shipped("strength") / "strength.json").read_bytes())
+
+def strength_columns(confidences: np.ndarray,
+                     leading: np.ndarray,  # confidences of the list, in any order
+                     ) -> np.ndarray:  # shape (papers, 2)
+    "What a word is computed from: the log odds of a confidence, and the logarithm of its share of the leading ones."
+    p = np.clip(confidences, _LEAST, 1 - _LEAST)
+    total = max(float(np.sort(leading)[-_LEADING:].sum()), _LEAST)
+    return np.column_stack([np.log(p / (1 - p)), np.log(np.clip(confidences, _LEAST, None) / total)])
+
+def chances(confidences: np.ndarray,  # of papers
+            leading: np.ndarray | None = None,  # confidences of the list, in any order; None: those
+            file: StrengthFile | None = None,  # None: the shipped one
+            ) -> np.ndarray:  # 0 to 1; as confidences fall, these do
+    "The probability that each paper is right, from its confidence and how it stands out."
+    told, leading = file or shipped_strength(), confidences if leading is None else leading
+    line = strength_columns(confidences, leading) @ np.array([told.confidence, told.share]) + told.bias
+    return np.maximum(confidences, 1 / (1 + np.exp(-line)))
+
+def strength_of(chance: float,  # a probability
+                ) -> Strength:
+    "The word for a probability."
+    return next((word for word, least in shipped_strength().least.items() if chance >= least), "weak")
 
 # %% ../../nbs/46_ranker.ipynb #c020d
 _REFIT = "Run `citerec fit` again, or reinstall citerec."

@@ -22,7 +22,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..agents.synthesis import below_threshold
+from ..agents.synthesis import agreeing, below_threshold, is_by_far, sure_of
 from ..answering.recommender import Limits, Recommendations, Recommender, load
 from ..ground.docstrings import documented
 from ..ground.errors import InputError
@@ -115,9 +115,10 @@ def _chosen_or_cited(r: Recommendation) -> float: return (r.confidence if r.choi
 
 def ranked(recommendations: Iterable[Recommendation],
            ) -> list[Recommendation]:  # with their ranks
-    "Recommendations by choice or else confidence; equal ones stay in their order."
-    ordered = sorted(recommendations, key=lambda r: -_chosen_or_cited(r))
-    return [r.model_copy(update={"rank": n}) for n, r in enumerate(ordered, 1)]
+    "Recommendations by choice or else confidence; equal ones stay in their order. Percentages and words fall with it."
+    ordered = agreeing(sorted(recommendations, key=lambda r: -_chosen_or_cited(r)))
+    ahead = is_by_far(ordered)
+    return [r.model_copy(update={"rank": n, "by_far": ahead and n == 1}) for n, r in enumerate(ordered, 1)]
 
 def preferred(recommendations: Iterable[Recommendation],  # best first
               keys: dict[str, str],  # paper id -> citation key, of the own bibliography; empty: there is none
@@ -132,7 +133,7 @@ def preferred(recommendations: Iterable[Recommendation],  # best first
         listed = chosen.get(r.paper_id, 0.0) if chosen else None
         sure = _within_draft(before, r.paper_id in keys, len(keys), listed)
         choice = None if chosen else r.choice  # it is part of the confidence now
-        return r.model_copy(update={"yours": keys.get(r.paper_id, ""), "confidence": sure, "choice": choice})
+        return sure_of(r.model_copy(update={"yours": keys.get(r.paper_id, ""), "choice": choice}), sure)
     return [placed(r) for r in [*found.values(), *(r for r in among if r.paper_id not in found)]]
 
 # %% ../../nbs/79_draft.ipynb #d11b
@@ -160,10 +161,10 @@ def from_bibliography(bibliography: Bibliography,
 
 def _of_entry(entry: BibliographyEntry, paper: Paper, confidence: float, snippet: str, rank: int = 1) -> Recommendation:
     "An entry as a recommendation."
-    return Recommendation(
+    return sure_of(Recommendation(
         rank=rank, paper_id=(entry.corpus_id or f"bib:{entry.key}")[:200], title=paper.title, authors=paper.authors,
-        year=paper.year, venue=paper.venue, url=paper.url, confidence=confidence, yours=entry.key,
-        justification=_FROM_YOURS, supporting_snippet=snippet, text_kind=paper.text_kind)
+        year=paper.year, venue=paper.venue, url=paper.url, yours=entry.key,
+        justification=_FROM_YOURS, supporting_snippet=snippet, text_kind=paper.text_kind), confidence)
 
 # %% ../../nbs/79_draft.ipynb #d13
 def _per_cent(share: float | None) -> str:
@@ -538,7 +539,7 @@ def _own_first(draft: Draft, place: Place, fitting: list[Recommendation], limits
     sure = max([least, *(r.confidence or 0.0 for r in fitting)])
     named = next((r for r in fitting if r.yours == key or r.paper_id == entry.corpus_id), None) or \
         _of_entry(entry, paper, sure, "")
-    first = named.model_copy(update={"confidence": sure, "yours": key, "justification": _NAMES_IT})
+    first = sure_of(named, sure).model_copy(update={"yours": key, "justification": _NAMES_IT})
     return [first, *(r for r in fitting if r is not named)]
 
 # %% ../../nbs/79_draft.ipynb #d16
@@ -559,7 +560,7 @@ def _by_itself(draft: Draft, place: Place, fitting: list[Recommendation], k: int
     try: _, alone = _fitting(draft, _asked(draft.manuscript, place), k, limits)
     except InputError: return fitting  # the sentence names no topic
     sure = {r.paper_id: r.confidence for r in alone}
-    return [r.model_copy(update={"confidence": min(r.confidence or 0.0, sure.get(r.paper_id) or 0.0)})
+    return [sure_of(r, min(r.confidence or 0.0, sure.get(r.paper_id) or 0.0))
             if r.paper_id in before and r.confidence is not None else r for r in fitting]
 
 # %% ../../nbs/79_draft.ipynb #d16r
@@ -577,7 +578,7 @@ def _named_first(draft: Draft, place: Place, fitting: list[Recommendation], limi
     if found is None: return fitting
     sure = max([_SURE_OF_NAME, *(r.confidence or 0.0 for r in fitting)])
     entry = draft.bibliography.by_corpus_id.get(paper_id)
-    first = found.model_copy(update={"confidence": sure, "yours": entry.key if entry else ""})
+    first = sure_of(found, sure).model_copy(update={"yours": entry.key if entry else ""})
     return [first, *(r for r in fitting if r.paper_id != paper_id)]
 
 def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommendations:
@@ -595,8 +596,10 @@ def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommen
     fitting = [r for r in fitting if r.confidence is None or r.confidence >= least]
     told = {key: value for key, value in found.state.metadata.items() if key != "dropped"}  # it counts a longer list
     if low: told["below"] = below_threshold(low, least)
+    listed = ranked(fitting)[:k]
+    if listed and listed[0].strength not in ("", "weak"): told.pop("coverage", None)  # it spoke of the corpus alone
     return Recommendations(found.state.model_copy(
-        update={"k": k, "final_recommendations": tuple(ranked(fitting)[:k]), "metadata": told}))
+        update={"k": k, "final_recommendations": tuple(listed), "metadata": told}))
 
 def _gaps(draft: Draft, threshold: float | None) -> list[Gap]:
     "Sentences that need a citation and have none."
