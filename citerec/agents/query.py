@@ -479,7 +479,8 @@ def _signs(sentence: str) -> set[str]:
     words.append(">")
     seen = {" ".join(row) for size in (1, 2, 3) for row in zip(*(words[i:] for i in range(size)), strict=False)}
     for at in (i for i, word in enumerate(words) if word == "§"):
-        seen |= {f"<{w}" for w in words[max(0, at - _BESIDE) : at]} | {f">{w}" for w in words[at + 1 : at + 1 + _BESIDE]}
+        before, after = words[max(0, at - _BESIDE) : at], words[at + 1 : at + 1 + _BESIDE]
+        seen |= {f"<{w}" for w in before} | {f">{w}" for w in after}
     return seen | {f"^{w}" for w in words[1:4]} | {f"§{min(words.count('§'), _MOST_CITED)}"}
 
 def sign_rows(sentence: str,

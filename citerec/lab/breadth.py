@@ -16,7 +16,7 @@ import numpy as np
 
 from ..evaluation.benchmark import filter_of, read_queries
 from ..evaluation.experiment import Answers, learned_from, read_run
-from ..evaluation.metrics import alpha_ndcg, score_run, topics_of
+from ..evaluation.metrics import alpha_ndcg, score_run, topic_numbers
 from ..evaluation.systems import make_system
 from ..ground.schema import EvalSample
 from ..markup.names import name_words
@@ -66,7 +66,7 @@ class Breadth:
     def _topics(self, query: EvalSample) -> dict[str, int]:
         ids = [i for i in query.relevant if i in self.corpus.columns.row_of]
         vectors = np.asarray([self.corpus.vectors[self.corpus.row(i)] for i in ids], dtype=np.float32)
-        return dict(zip(ids, topics_of(vectors), strict=True))
+        return dict(zip(ids, topic_numbers(vectors), strict=True))
 
     def _known_of(self, query: EvalSample, ids: Iterable[str]) -> tuple[list[int], list[int | None]]:
         "The ages of papers, and their distances."
@@ -110,7 +110,7 @@ def compared(corpus: Corpus,
         for system_name, system in systems.items():
             if callable(system):
                 if seen := len(learned_from(system, queries)):
-                    say(f"{system_name} was fitted on {seen} of the citing documents of {name}; its figures are too good.")
+                    say(f"{system_name} was fitted on {seen} of the documents of {name}; its figures are too good.")
                 answers = {q.query_id: system(q.text, filter_of(q), K) for q in queries}
             else: answers = system
             there = [q for q in queries if callable(system) or q.query_id in answers]

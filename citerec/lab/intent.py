@@ -10,7 +10,6 @@ __all__ = ['INTENT_OF', 'ROWS', 'STRENGTH', 'Labelled', 'read_labelled', 'sign_t
 import argparse
 import hashlib
 import io
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -84,7 +83,8 @@ def fit_weights(table: csr_matrix,  # of sentences
         shares /= shares.sum(axis=1, keepdims=True)
         small = np.where(free[:, None], 0, w)
         gradient = compact.T @ ((shares - truth) * weight[:, None]) + small
-        return float(.5 * (small**2).sum() - (weight * np.log((shares * truth).sum(axis=1) + 1e-12)).sum()), gradient.ravel()
+        likelihood = np.log((shares * truth).sum(axis=1) + 1e-12)
+        return float(.5 * (small**2).sum() - weight @ likelihood), gradient.ravel()
     found = minimize(loss, np.zeros(len(used) * count), jac=True, method="L-BFGS-B", options=dict(maxiter=60, maxcor=6))
     out = np.zeros((ROWS + 1, count), dtype=np.float32)
     out[used] = found.x.reshape(len(used), count)
