@@ -283,18 +283,25 @@ def _evaluate(args: argparse.Namespace) -> int:
 def _fit(args: argparse.Namespace) -> int:
     """Fit the ranker, or tune the encoder, to a corpus.
 
-    It learns from the corpus' own citations, and is kept where it beats the one in use on a held-out fold.
+    It learns from the corpus' own citations and from texts whose citations you know, and is kept where it beats the one
+    in use on a held-out fold.
 
     FOLDER            a corpus
     --encoder         tune the encoder instead, on the corpus' citing sentences; a run that was stopped is continued
     --draft FILE ...  learn from a draft of yours and its bibliography as well
+    --queries FILE    learn from these texts as well: query_id, text, citing_id, year, relevant, in JSON lines, as
+                      `citerec evaluate` reads them; with --encoder, these take the place of the citing sentences
     {progress}
     """
     from citerec.ranking.sample import open_corpus
-    from citerec.evaluation.fitting import fit_corpus
+    from citerec.evaluation.benchmark import read_queries
+    from citerec.evaluation.fitting import fit_corpus, training_queries
     from citerec.evaluation.tuning import tune_encoder
     fit, what = (tune_encoder, "encoder") if args.encoder else (fit_corpus, "ranker")
-    with open_corpus(args.folder) as corpus: report = fit(corpus, drafts=args.draft or (), progress=is_watched(args))
+    given = read_queries(args.queries) if args.queries else None
+    with open_corpus(args.folder) as corpus:
+        if given and not args.encoder: given = [*training_queries(corpus), *given]
+        report = fit(corpus, given, drafts=args.draft or (), progress=is_watched(args))
     print(report)
     print(f"kept in {args.folder}" if report["kept"] else f"not kept: the {what} in use is as good")
     return 0
