@@ -8,9 +8,9 @@ __all__ = ['READER', 'TUNED', 'SUM', 'OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES'
            'Place', 'places', 'shipped_embedder', 'in_place', 'SentenceReader', 'reader_of', 'document_starts',
            'cue_counts', 'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams',
            'gram_table', 'weighed', 'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel',
-           'shipped_gaps', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name', 'not_english',
-           'find_gaps', 'looks_like_a_name', 'short_forms', 'paper_called', 'uncited_names', 'is_ordinary', 'names_of',
-           'EntryNames']
+           'shipped_gaps', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name', 'work_presented',
+           'not_english', 'find_gaps', 'looks_like_a_name', 'short_forms', 'paper_called', 'uncited_names',
+           'is_ordinary', 'names_of', 'EntryNames']
 
 # %% ../../nbs/73_gaps.ipynb #c003
 import hashlib
@@ -38,6 +38,7 @@ from ..ranking.mentions import definitions
 from ..ranking.ranker import Trees
 from ..ranking.sample import shipped
 from ..ranking.signals import remembered
+from .manuscript import title_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -595,9 +596,12 @@ def goes_on(text: str,  # a sentence
 # %% ../../nbs/73_gaps.ipynb #g091s
 def is_own(text: str,  # a sentence
            has_new_name: bool,  # one that the document has not used before
+           itself: str = "",  # the name of the work that the draft presents: "Augmenty"; "": none
            ) -> bool:
     "Whether a sentence says what the draft itself contributes or finds, and does not speak of other work."
     own = any(CUES[name].search(text) for name in ("we_do", "this_work", "float", "our"))
+    if itself and re.match(rf"(?:\w+,? ){{0,2}}{re.escape(itself)}(?![\w-])", text):
+        own, has_new_name = True, any(name != itself for name in proper_names(text))
     return own and not has_new_name and not any(CUES[name].search(text) for name in _OTHERS_WORK)
 
 # %% ../../nbs/73_gaps.ipynb #g094
@@ -639,6 +643,12 @@ def with_name(probability: float,  # by the words of a sentence
     return max(_NAMED_LEAST, float(1 / (1 + np.exp(-(_NAMED * odds + _NAMED_SHIFT)))))
 
 # %% ../../nbs/73_gaps.ipynb #g094x
+def work_presented(manuscript: Any,  # a draft, from `read_manuscript`
+                   ) -> str:  # "" where its title names none
+    "The name of the work that a draft presents, by its title: “Augmenty: a toolbox” presents Augmenty."
+    lead, colon, _ = title_of(manuscript).partition(":")
+    return lead if colon and " " not in lead else ""
+
 _FEW_WORDS = 6  # a shorter sentence is taken to be in the language of the draft
 _AUTHORS = re.compile(r"\bet\.? al\b|\(\D{0,60}\b(?:19|20)\d\d[a-z]?\)")
 
@@ -659,13 +669,13 @@ def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
     threshold = model.file.threshold if threshold is None else threshold
     if not 0 <= threshold <= 1:
         raise InputError(f"A threshold of {threshold} is not a probability.", "Give one from 0 to 1.")
-    found = places(manuscript.sentences)
+    found, itself = places(manuscript.sentences), work_presented(manuscript)
     if not found: return []
     new = [bool(names) or row in named for row, names in enumerate(new_names(found))]
     sourced, foreign, gaps = _has_source(manuscript, new), not_english(found), []
     for row, probability in enumerate(model.probabilities(signs_of(found))):
         settled = (sourced[row] or manuscript.sentences[row].slots or ABSTRACT.match(found[row].section)
-                   or is_own(found[row].text, new[row]))
+                   or is_own(found[row].text, new[row], itself))
         if foreign[row] and row not in named and not _AUTHORS.search(found[row].text): continue
         if row in named: probability = with_name(probability)
         if probability >= threshold and not settled:
@@ -800,7 +810,7 @@ def names_of(one: Any,  # an entry, with `key`, `title`, `paper` and `entry.fiel
     projects = {m[1] for name in ("url", "howpublished", "note") for m in _PROJECT.finditer(fields.get(name, ""))}
     more = {m[1] for m in _IN_BRACKETS.finditer(one.title)}
     more |= {part for part in re.findall(rf"[A-Za-z]{{{_PART},}}", one.key)
-             if part.casefold() not in people and not is_ordinary(part)}
+             if re.search(r"\d\d", one.key) and part.casefold() not in people and not is_ordinary(part)}
     return ({lead, lead.rpartition("/")[2], clean(fields.get("shorttitle", ""))},
             {one.key} if re.fullmatch(r"[A-Za-z][A-Za-z_-]{2,}", one.key) else set(),
             {name for name in projects if not is_ordinary(name)}, more)
@@ -811,14 +821,17 @@ class EntryNames:
     "The names of the entries of a bibliography, and where they stand in a text."
     def __init__(self,
                  entries: Iterable[Any],  # with `key`, `title`, `paper` and `entry.fields`
-                 keys: bool = True,  # a key that is a word, its words and the addresses name an entry, too
+                 keys: bool = True,  # a key that is a word is a name, too
                  ):
         self.spelled, self.folded = dict[str, dict[str, int]](), dict[str, dict[str, int]]()  # name -> key -> how
+        entries = [one for one in entries if one.key and one.title]
+        said = Counter(word for one in entries for word in {*re.findall(r"\w+", one.title.casefold())})
         for one in entries:
-            if not one.key or not one.title: continue
             titles, key, projects, more = names_of(one)
             titles = {name for name in titles if len(name) >= _SHORTEST and self._is_name(name)}
-            if not keys: key, projects, more = set(), set(), set()
+            if not keys: key = set()
+            own = {*re.findall(r"\w+", one.title.casefold())}  # a word of another title, too, is no name of this one
+            more = {name for name in more if said[name.casefold()] == (name.casefold() in own)}
             for name in titles: self.spelled.setdefault(name, {})[one.key] = _SURELY
             for name in projects - titles: self.spelled.setdefault(name, {})[one.key] = _PROBABLY
             for how, names in ((_SURELY, titles | key), (_PROBABLY, projects | more)):
