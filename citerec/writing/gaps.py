@@ -8,8 +8,9 @@ __all__ = ['READER', 'TUNED', 'SUM', 'OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES'
            'Place', 'places', 'shipped_embedder', 'in_place', 'SentenceReader', 'reader_of', 'document_starts',
            'cue_counts', 'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams',
            'gram_table', 'weighed', 'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel',
-           'shipped_gaps', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name', 'not_english',
-           'find_gaps', 'looks_like_a_name', 'short_forms', 'paper_called', 'uncited_names', 'EntryNames']
+           'shipped_gaps', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name', 'work_presented',
+           'not_english', 'find_gaps', 'looks_like_a_name', 'short_forms', 'paper_called', 'uncited_names',
+           'is_ordinary', 'names_of', 'EntryNames']
 
 # %% ../../nbs/73_gaps.ipynb #c003
 import hashlib
@@ -37,6 +38,7 @@ from ..ranking.mentions import definitions
 from ..ranking.ranker import Trees
 from ..ranking.sample import shipped
 from ..ranking.signals import remembered
+from .manuscript import title_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -594,9 +596,12 @@ def goes_on(text: str,  # a sentence
 # %% ../../nbs/73_gaps.ipynb #g091s
 def is_own(text: str,  # a sentence
            has_new_name: bool,  # one that the document has not used before
+           itself: str = "",  # the name of the work that the draft presents: "Augmenty"; "": none
            ) -> bool:
     "Whether a sentence says what the draft itself contributes or finds, and does not speak of other work."
     own = any(CUES[name].search(text) for name in ("we_do", "this_work", "float", "our"))
+    if itself and re.match(rf"(?:\w+,? ){{0,2}}{re.escape(itself)}(?![\w-])", text):
+        own, has_new_name = True, any(name != itself for name in proper_names(text))
     return own and not has_new_name and not any(CUES[name].search(text) for name in _OTHERS_WORK)
 
 # %% ../../nbs/73_gaps.ipynb #g094
@@ -638,6 +643,12 @@ def with_name(probability: float,  # by the words of a sentence
     return max(_NAMED_LEAST, float(1 / (1 + np.exp(-(_NAMED * odds + _NAMED_SHIFT)))))
 
 # %% ../../nbs/73_gaps.ipynb #g094x
+def work_presented(manuscript: Any,  # a draft, from `read_manuscript`
+                   ) -> str:  # "" where its title names none
+    "The name of the work that a draft presents, by its title: “Augmenty: a toolbox” presents Augmenty."
+    lead, colon, _ = title_of(manuscript).partition(":")
+    return lead if colon and " " not in lead else ""
+
 _FEW_WORDS = 6  # a shorter sentence is taken to be in the language of the draft
 _AUTHORS = re.compile(r"\bet\.? al\b|\(\D{0,60}\b(?:19|20)\d\d[a-z]?\)")
 
@@ -658,13 +669,13 @@ def find_gaps(manuscript: Any,  # a draft, from `read_manuscript`
     threshold = model.file.threshold if threshold is None else threshold
     if not 0 <= threshold <= 1:
         raise InputError(f"A threshold of {threshold} is not a probability.", "Give one from 0 to 1.")
-    found = places(manuscript.sentences)
+    found, itself = places(manuscript.sentences), work_presented(manuscript)
     if not found: return []
     new = [bool(names) or row in named for row, names in enumerate(new_names(found))]
     sourced, foreign, gaps = _has_source(manuscript, new), not_english(found), []
     for row, probability in enumerate(model.probabilities(signs_of(found))):
         settled = (sourced[row] or manuscript.sentences[row].slots or ABSTRACT.match(found[row].section)
-                   or is_own(found[row].text, new[row]))
+                   or is_own(found[row].text, new[row], itself))
         if foreign[row] and row not in named and not _AUTHORS.search(found[row].text): continue
         if row in named: probability = with_name(probability)
         if probability >= threshold and not settled:
@@ -776,29 +787,70 @@ def uncited_names(sentences: Sequence[Any],  # of a draft, with `text` and `sect
 # %% ../../nbs/73_gaps.ipynb #u23
 _WORDS = 3  # most words of a name
 _WORD_OR_NUMBER = re.compile(r"[^\W_](?:[\w.+-]*[\w+])?")
+_CAPITAL = re.compile(r"[A-Z][a-z]+")
+_PROJECT = re.compile(r"(?:git(?:hub|lab)\.com/[\w.-]+/|pypi\.org/project/|[Rr]-project\.org/package=)"
+                      r"([A-Za-z][\w.-]*?)(?:\.git)?(?=[/\s},]|$)")
+_IN_BRACKETS = re.compile(r"\(([A-Z][\w-]*[A-Z][\w-]*)\)")
+_PLACES = frozenset(("arxiv", "github", "gitlab", "website", "wiki"))  # words of keys that say where a work is
+_PART = 4  # least letters of a word in a key
+_SURELY, _PROBABLY = 0, 1  # how a name belongs to an entry
 
+def is_ordinary(word: str) -> bool:
+    "Whether a word is an English one, as far as the vocabulary of the embedding model knows."
+    known = shipped_embedder().model.tokenizer.token_to_id
+    parts = re.findall(r"[a-z]+", word.lower())
+    return word.lower() in _PLACES or len(word) < _PART or all(
+        known(one) is not None for part in parts for one in [part if known(part) is not None else part.removesuffix("s")])
+
+def names_of(one: Any,  # an entry, with `key`, `title`, `paper` and `entry.fields`
+             ) -> tuple[set[str], set[str], set[str], set[str]]:
+    "The names of an entry by its title, by its key where that is a word, by its addresses, and what else may name it."
+    fields, lead = one.entry.fields, re.split(r":\s| [-–—] ", one.title)[0].strip()
+    people = " ".join(one.paper.authors).casefold() if one.paper else ""
+    projects = {m[1] for name in ("url", "howpublished", "note") for m in _PROJECT.finditer(fields.get(name, ""))}
+    more = {m[1] for m in _IN_BRACKETS.finditer(one.title)}
+    more |= {part for part in re.findall(rf"[A-Za-z]{{{_PART},}}", one.key)
+             if re.search(r"\d\d", one.key) and part.casefold() not in people and not is_ordinary(part)}
+    return ({lead, lead.rpartition("/")[2], clean(fields.get("shorttitle", ""))},
+            {one.key} if re.fullmatch(r"[A-Za-z][A-Za-z_-]{2,}", one.key) else set(),
+            {name for name in projects if not is_ordinary(name)}, more)
+
+
+# %% ../../nbs/73_gaps.ipynb #u23b
 class EntryNames:
     "The names of the entries of a bibliography, and where they stand in a text."
     def __init__(self,
-                 entries: Iterable[Any],  # with `key`, `title` and `entry.fields`
+                 entries: Iterable[Any],  # with `key`, `title`, `paper` and `entry.fields`
                  keys: bool = True,  # a key that is a word is a name, too
                  ):
-        self.spelled, self.folded = dict[str, set[str]](), dict[str, set[str]]()  # name -> keys; the same in lower case
+        self.spelled, self.folded = dict[str, dict[str, int]](), dict[str, dict[str, int]]()  # name -> key -> how
+        entries = [one for one in entries if one.key and one.title]
+        said = Counter(word for one in entries for word in {*re.findall(r"\w+", one.title.casefold())})
         for one in entries:
-            if not one.key or not one.title: continue
-            lead = re.split(r":\s| [-–—] ", one.title)[0].strip()
-            names = {lead, lead.rpartition("/")[2], clean(one.entry.fields.get("shorttitle", ""))}
-            names = {name for name in names if len(name) >= _SHORTEST and self._is_name(name)}
-            if keys and re.fullmatch(r"[A-Za-z][A-Za-z_-]{2,}", one.key):
-                self.folded.setdefault(one.key.casefold(), set()).add(one.key)
-            for name in names:
-                self.spelled.setdefault(name, set()).add(one.key)
-                self.folded.setdefault(name.casefold(), set()).add(one.key)
+            titles, key, projects, more = names_of(one)
+            titles = {name for name in titles if len(name) >= _SHORTEST and self._is_name(name)}
+            if not keys: key = set()
+            own = {*re.findall(r"\w+", one.title.casefold())}  # a word of another title, too, is no name of this one
+            more = {name for name in more if said[name.casefold()] == (name.casefold() in own)}
+            for name in titles: self.spelled.setdefault(name, {})[one.key] = _SURELY
+            for name in projects - titles: self.spelled.setdefault(name, {})[one.key] = _PROBABLY
+            for how, names in ((_SURELY, titles | key), (_PROBABLY, projects | more)):
+                for name in names: self.folded.setdefault(name.casefold(), {}).setdefault(one.key, how)
 
     @staticmethod
     def _is_name(name: str) -> bool:
         words = name.split()
         return len(words) == 1 or (1 < len(words) <= _WORDS and sum(map(str.isupper, name)) > 1)
+
+    def called(self,
+               name: str,  # as the text spells it
+               ) -> set[str]:  # keys
+        "The entries that a name means; of those that have it, those that surely have it."
+        keys, folded = self.spelled.get(name, {}), self.folded.get(name.casefold(), {})
+        if name not in _TASKS and looks_like_a_name(name): keys = keys | folded
+        elif _CAPITAL.fullmatch(name) and not is_ordinary(name):
+            keys = keys | {key: how for key, how in folded.items() if how == _SURELY}
+        return {key for key, how in keys.items() if how == min(keys.values())}
 
     def within(self,
                text: str,  # a sentence, or the part before a citation
@@ -806,13 +858,15 @@ class EntryNames:
         "The entries that a text names, in its order. A name of two entries names none."
         found = list[tuple[set[str], int]]()
         for word in _WORD_OR_NUMBER.finditer(text):
-            if not word.start() and re.fullmatch(r"[A-Z][a-z]+", word[0]): continue  # it need not be a name
-            for name in dict.fromkeys((word[0], word[0].partition("-")[0])):
-                keys = self.spelled.get(name) or (self.folded.get(name.casefold()) if looks_like_a_name(name) else None)
-                if keys:
+            if not word.start() and _CAPITAL.fullmatch(word[0]): continue  # it need not be a name
+            if re.search(r"[^\W\d_]\W+[A-Z][\w-]* $", text[: word.start()]): continue  # a part of a longer name
+            plural = word[0].removesuffix("s") if looks_like_a_name(word[0]) else word[0]  # Whispers are no Whisper
+            for name in dict.fromkeys((word[0], word[0].partition("-")[0], plural)):
+                if keys := self.called(name):
                     found.append((keys, word.start() + len(name)))
                     break
         for name in (name for name in self.spelled if " " in name and name in text):
             for m in re.finditer(rf"(?<![\w-]){re.escape(name)}(?![\w+])", text):
-                if not re.search(r"[A-Z][\w-]* $", text[: m.start()]): found.append((self.spelled[name], m.end()))
+                if not re.search(r"[A-Z][\w-]* $", text[: m.start()]): found.append((self.called(name), m.end()))
         return sorted(((next(iter(keys)), end) for keys, end in found if len(keys) == 1), key=lambda one: one[1])
+
