@@ -595,7 +595,6 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
     "Candidates with a sentence and a reason, without a language model."
     idf, claims = corpus.lexical.idf if corpus else evenly, [claim_of_text(state, c.claim) for c in leading]
     kinds = [text_kind_of(corpus, c.paper.paper_id) if corpus else "abstract" for c in leading]
-<<<<<<< /tmp/tmpxf2xjgs6.txt
     keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
     queries = embedder.embed_queries([*claims, claim_of_text(state, None)]) if corpus and leading else []
     names = _close(corpus, queries[-1], leading) if corpus and leading else {}
@@ -606,21 +605,9 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
         c, others = leading[i], texts[:i] + texts[i + 1 :]
         why = justify(c, keywords, claims[i], idf, kinds[i], text, cited[i], names, others)
         out.append(GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim,
-                                 choice=c.choice, supporting_snippet=text, snippet_start=start if text else None,
+                                 choice=c.choice, strength=c.strength, supporting_snippet=text, snippet_start=start if text else None,
                                  justification=why))
     return out
-=======
-    keywords, writers = state.query_analysis.topic_keywords if state.query_analysis else (), _writers(corpus, leading)
-    claims = [claim_of_text(state, c.claim) for c in leading]
-    said = [contribution(c.paper, claim, idf, kind).start if kind == "summary" else -1
-            for c, claim, kind in zip(leading, claims, kinds, strict=True)]
-    quotations = snippets(claims, [c.paper.abstract for c in leading], embedder, idf, said)
-    return [GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim,
-                          choice=c.choice, strength=c.strength, supporting_snippet=text,
-                          snippet_start=start if text else None,
-                          justification=justify(c, keywords, claim, idf, kind, text, writers))
-            for c, claim, kind, (start, text) in zip(leading, claims, kinds, quotations, strict=True)]
->>>>>>> /tmp/tmpg2xjp7gq.txt
 
 # %% ../../nbs/58_grounding.ipynb #c019c
 _SPARE = 1  # candidates grounded beyond those wanted

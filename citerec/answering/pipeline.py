@@ -86,7 +86,7 @@ def fallbacks(corpus: Corpus,
     def unread(s: PipelineState) -> dict[str, Any]:
         resolved = resolve(corpus, s.user_text)  # an id is no word to search for, with or without a reading
         plain = as_it_is(resolved.text)
-        best, sure, _ = intent(as_it_is(s.user_text))
+        best, sure = intent(as_it_is(s.user_text))
         excluded = tuple(dict.fromkeys([*s.filters.exclude_ids, *resolved.ids]))
         analysis = QueryAnalysis(topic_keywords=(), citation_intent=best, expanded_query=plain.body, confidence=sure)
         return {"prepared": plain, "query_analysis": analysis,

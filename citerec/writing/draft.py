@@ -38,7 +38,8 @@ from .bibliography import Bibliography, BibliographyEntry, Paths, papers_of_keys
 from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
 from citerec.writing.gaps import (
-    EntryNames, Gap, find_gaps, not_english, paper_called, places, proper_names, short_forms, uncited_names,
+    EntryNames, Gap, find_gaps, not_english, paper_called, places, proper_names, short_forms, uncited_names, with_name,
+    work_presented,
 )
 from .insertion import cite_changes, place_at
 from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
@@ -181,7 +182,7 @@ class Filled:
     line: int  # from 1
     recommendations: Recommendations
     path: Path | None = None  # the file with the place
-    by_title: bool = False  # the first is an own entry; a sure gap uses the name in its title
+    by_name: bool = False  # the first is an own entry that a gap names, where a citation is surely missing
 
     @property
     def best(self) -> Recommendation | None:
@@ -191,7 +192,12 @@ class Filled:
     @property
     def strength(self) -> str:
         "\"strong\" where authors cite at least 8 of 10 papers that are as sure; at a gap only by a name; else \"\"."
-        return "strong" if self.is_sure(_STRONG) and (isinstance(self.place, Slot) or self.by_title) else ""
+        return "strong" if self.is_sure(_STRONG) and (isinstance(self.place, Slot) or self.by_name) else ""
+
+    @property
+    def is_sure_gap(self) -> bool:
+        "Whether it is a gap at which the first of them can be cited without a question."
+        return isinstance(self.place, Gap) and self.by_name and self.is_sure(_STRONG)
 
     @property
     def sureness(self) -> str:
@@ -498,20 +504,20 @@ def _leaders(draft: Draft, text: str, k: int, limits: Limits) -> Sequence[Recomm
 _NEAR_NAME = 25  # most characters between the name of an own entry and its slot
 _SURE_BEFORE = .85  # of 98 citations in real drafts just behind such a name, 85 cite that entry; a little less
 _SURE_WITHIN = .65  # the same for 76 sentences that are the first with such a name: 51; a little less
-_NEEDED = .6  # least probability of a citation at a sure gap
-_SURE_GAP = .85  # of 28 such gaps in real drafts without half of their citations, 25 had the entry; a little less
+_NEEDED = .6  # least probability of a citation at a sure gap, by the words of its sentence
+_SURE_GAP = .85  # of 35 such gaps in real drafts without half of their citations, 32 had the entry; a little less
 _SURE_MENTION = .4  # of the 54 other gaps that name an entry, by its key or in passing, 24; a little less
 
 def _names_of(manuscript: Manuscript, bibliography: Bibliography) -> tuple[EntryNames, EntryNames]:
-    "The names of the entries of a draft; by keys and titles, and by titles alone."
-    lead, colon, _ = title_of(manuscript).partition(":")  # “MLJ: a toolbox” does not cite MLJ at each mention
-    mine = {key for key, _ in EntryNames(bibliography.entries).within(lead)} if colon and " " not in lead else ()
+    "The names of the entries of a draft, with and without keys that are words."
+    itself = work_presented(manuscript)  # “MLJ: a toolbox” does not cite MLJ at each mention
+    mine = EntryNames(bibliography.entries).called(itself) if itself else ()
     citable = [e for e in bibliography.entries if e.key not in mine]
     return EntryNames(citable), EntryNames(citable, keys=False)
 
-def _uses_title(draft: Draft, place: Place, key: str) -> bool:
-    "Whether a place is a gap that is surely one, and uses the name in the title of an own entry."
-    if not isinstance(place, Gap) or place.probability < _NEEDED: return False
+def _surely_names(draft: Draft, place: Place, key: str) -> bool:
+    "Whether a place is a gap that is surely one, and names an own entry by more than its key."
+    if not isinstance(place, Gap) or place.probability < (with_name(_NEEDED) if place.name else _NEEDED): return False
     return key in {one for one, _ in draft._names[1].within(sentence_at(draft.manuscript, place).text)}
 
 def _called(draft: Draft, place: Place) -> tuple[str, float] | None:
@@ -520,13 +526,14 @@ def _called(draft: Draft, place: Place) -> tuple[str, float] | None:
     cited = set(_keys_in(draft, sentence))
     if isinstance(place, Slot):
         before = _asked(draft.manuscript, place).partition(MARKER)[0].rstrip()
-        found = [key for key, end in draft._names[0].within(before) if len(before) - end <= _NEAR_NAME]
+        found = [key for key, end in draft._names[0].within(before)
+                 if len(before) - end <= _NEAR_NAME and OTHER not in before[end:]]  # else it has its citation already
         return (found[-1], _SURE_BEFORE) if found and found[-1] not in cited else None
-    if isinstance(place, Citation) or (isinstance(place, Gap) and place.name): return None
+    if isinstance(place, Citation): return None
     cited |= {key for s in draft.sentences[: sentence.index] for key in _keys_in(draft, s)}
     found = [key for key, _ in draft._names[0].within(sentence.text) if key not in cited]
     if not found: return None
-    by_gap = _SURE_GAP if _uses_title(draft, place, found[0]) else _SURE_MENTION
+    by_gap = _SURE_GAP if _surely_names(draft, place, found[0]) else _SURE_MENTION
     return found[0], by_gap if isinstance(place, Gap) else _SURE_WITHIN
 
 def _own_first(draft: Draft, place: Place, fitting: list[Recommendation], limits: Limits) -> list[Recommendation]:
@@ -635,10 +642,10 @@ def _filled(draft: Draft, place: Slot | Gap, found: Recommendations, first: str,
     left = [r for r in found if r.paper_id == first] + [r for r in found if r.paper_id not in taken]
     state = found.state.model_copy(update={"k": k, "final_recommendations": tuple(ranked(left)[:k])})
     sentence, called = sentence_at(draft.manuscript, place), _called(draft, place)
-    by_title = bool(left and called and left[0].yours == called[0] and _uses_title(draft, place, called[0]))
+    by_name = bool(left and called and left[0].yours == called[0] and _surely_names(draft, place, called[0]))
     span = place.span if isinstance(place, Slot) else sentence.span
     return Filled(place, sentence, draft.manuscript.line_column(span)[0], Recommendations(state),
-                  draft.manuscript.files[span.file].path, by_title)
+                  draft.manuscript.files[span.file].path, by_name)
 
 def _fill(draft: Draft, k: int, gaps: bool, progress: bool) -> list[Filled]:
     "What fits all open slots and gaps."
