@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from .grounding import AIMS, joined_with_and, shared_topics
-from ..ranking.corpus import Corpus, name_of
+from ..ranking.corpus import Corpus
+from ..ranking.mentions import name_of
 from ..indexes.lexical import stems
 from ..ground.identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
 from ..ranking.signals import SIGNALS
