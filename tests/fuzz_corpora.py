@@ -100,7 +100,8 @@ def ask(folder: Path) -> dict:
     """Open a corpus and ask it; the answers, the notes, or the sentence with which it is refused."""
     from citerec.answering.recommender import load
     from citerec.ground.errors import CiterecError
-    from citerec.ranking.corpus import check_corpus, papers_known_as
+    from citerec.ranking.corpus import check_corpus
+    from citerec.ranking.mentions import paper_named
 
     try:
         rec = load(folder)
@@ -113,7 +114,7 @@ def ask(folder: Path) -> dict:
         answers.append([r.paper.paper_id for r in searched])
         notes |= {*searched.notes}
         corpus = rec.corpus
-        answers.append([*corpus.find("W3"), *papers_known_as(corpus, "Net5"), len(corpus)])
+        answers.append([*corpus.find("W3"), paper_named(corpus, "Net5"), len(corpus)])
         answers.append([p.title for p in corpus.papers(["W7", "W8"])] + [*map(str, corpus.briefs(["W9"]).values())])
         assert repr(corpus)
         assert corpus._repr_html_()

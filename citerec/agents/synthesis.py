@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .grounding import AIMS, joined_with_and, shared_topics
-from ..ranking.corpus import Corpus, name_of
+from ..ranking.corpus import Corpus
+from ..ranking.mentions import name_of
 from ..indexes.lexical import stems
 from ..ground.identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
 from ..ranking.ranker import StrengthFile, shipped_strength, strength_of

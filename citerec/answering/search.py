@@ -32,8 +32,8 @@ from ..indexes.store import top_k
 from ..indexes.vectors import cosines
 from ..markup.pasted import prepare
 from ..markup.references import Citable, citation_key, citation_keys
-from ..ranking.corpus import Corpus, nearest_papers, papers_known_as
-from ..ranking.mentions import names_in, with_other_names
+from ..ranking.corpus import Corpus, nearest_papers
+from ..ranking.mentions import names_in, paper_named, with_other_names
 from ..ranking.signals import fuse, further_embeddings, remembered, retrievers_in, similarities
 
 if TYPE_CHECKING:
@@ -156,13 +156,14 @@ def _named(corpus: Corpus, wording: str, mask: np.ndarray | None, depth: int) ->
     best = np.argsort(-counts, kind="stable")[:depth]
     return Listed(wording, "name", tuple(rows[best].tolist()), tuple((1 + counts[best]).tolist()))
 
+_LONGEST = 4  # words of a name
 _SURE = 2  # lists that a name counts for: a paper need not have a word of its own name
 
 def _called(corpus: Corpus, wording: str, filters: SearchFilter, mask: np.ndarray | None) -> list[Listed]:
-    "The papers that citing sentences call by the wording, or by one of its words that is written like a name."
-    names = dict.fromkeys([wording, *names_in(wording)])
-    called = (paper_id for name in names for paper_id in papers_known_as(corpus, name, filters.exclude_ids))
-    rows = dict.fromkeys(corpus.columns.rows(called))
+    "The papers that the wording is the name of, or one of its words that is written like a name."
+    names = dict.fromkeys([*([wording] if wording.count(" ") < _LONGEST else []), *names_in(wording)])
+    called = (paper_named(corpus, name, filters.exclude_ids, wording) for name in names)
+    rows = dict.fromkeys(corpus.columns.rows(filter(None, called)))
     allowed = [row for row in rows if mask is None or mask[row]]
     return [Listed(wording, "name", tuple(allowed), (1.0,) * len(allowed))] * _SURE
 
@@ -603,7 +604,7 @@ def _paper_at(corpus: Corpus, text: str, begin: int) -> _Meant | None:
     if named and (ids := corpus.find(named.name)): return _Meant(ids[0], named.end)
     short = _SHORT_NAME.match(text, begin)
     if short is None: return None
-    if called := papers_known_as(corpus, short[0]): return _Meant(called[0], short.end())
+    if called := paper_named(corpus, short[0]): return _Meant(called, short.end())
     rows = np.flatnonzero(corpus.titles.names(short[0]) > .999)
     if not len(rows): return None
     best = max(rows, key=lambda row: (corpus.columns.citation_counts[row], -row))

@@ -113,15 +113,6 @@ class NameIndex:
             write_atomically(part / "said.npz", lambda f: sparse.save_npz(f, said))
             write_atomically(part / "phrases.json", lambda f: f.write(json.dumps([*place]).encode()))
 
-    def sentences(self,
-                  name: str,  # of up to three words
-                  ) -> np.ndarray:  # float32, shape (sentences,)
-        "How much a name belongs to the paper that each sentence cites; 0 where it is not in the sentence."
-        said = np.zeros(self.size, dtype=np.float32)
-        places, weights = self.having(name)
-        said[places] = weights
-        return said
-
     def having(self,
                name: str,  # of up to three words
                ) -> tuple[np.ndarray, np.ndarray]:
@@ -353,10 +344,6 @@ def _values_of_papers(values: np.ndarray, rows: np.ndarray, starts: np.ndarray, 
     return out
 
 # %% ../../nbs/39_contexts.ipynb #c007n
-_MOSTLY, _CLEARLY = 1 / 3, 2  # least share of a name's weight, and times the weight of the next paper, of what it means
-_WEIGHT_UNSEEN = 1.0  # weight of sentences that were not seen: a name that was used once or twice says little
-_LEAST_WEIGHT = .1  # weight below which nothing is known of a name
-
 def _votes_for_papers(called: NameIndex, cited: np.ndarray, seen: np.ndarray, text: str, papers: int,
                       ) -> tuple[np.ndarray, np.ndarray]:
     "All votes of the phrases of a text for each paper, and the largest share of one phrase."
@@ -366,13 +353,6 @@ def _votes_for_papers(called: NameIndex, cited: np.ndarray, seen: np.ndarray, te
     by_paper = shares @ of_paper
     best = by_paper.max(axis=0).toarray().ravel() if len(votes) else np.zeros(papers)
     return (by_paper.T @ votes).astype(np.float32), best.astype(np.float32)
-
-def _paper_called(called: NameIndex, cited: np.ndarray, seen: np.ndarray, name: str) -> int | None:
-    "The row of the paper that a name means; None where no paper stands out."
-    said = np.bincount(cited, called.sentences(name) * seen)
-    second, first = np.sort([0, 0, *said])[-2:]
-    means = first >= max(_MOSTLY * (said.sum() + _WEIGHT_UNSEEN), _CLEARLY * second, _LEAST_WEIGHT)
-    return int(said.argmax()) if means else None
 
 # %% ../../nbs/39_contexts.ipynb #c007b
 @dataclass(frozen=True)
@@ -459,10 +439,6 @@ class ContextIndex:
         "How much the phrases of a text mean each paper; zeros where there is no table of names."
         if self.called is None: return np.zeros(papers, dtype=np.float32), np.zeros(papers, dtype=np.float32)
         return _votes_for_papers(self.called, self.cited, self.seen, text, papers)
-
-    def known_as(self, name: str) -> int | None:
-        "The row of the paper that citing sentences call by a name of up to three words; None if none stands out."
-        return None if self.called is None else _paper_called(self.called, self.cited, self.seen, name)
 
     def papers_called(self,
                       name: str,  # of up to three words

@@ -6,8 +6,8 @@
 __all__ = ['ACRONYMS', 'Swap', 'NOT_THERE', 'ABOUT', 'VARIANT', 'NAMES_ITS_OWN', 'IS_CALLED', 'MOST_WORDS', 'CARD', 'WEIGHTS',
            'Definition', 'definitions', 'definitions_near', 'with_other_names', 'names_in', 'Mentions', 'mentions',
            'authors_named', 'years_apart', 'name_votes', 'Spoken', 'spoken_names', 'title_says', 'Around', 'around',
-           'Bearer', 'bearers', 'Owner', 'owners', 'name_owner_signals', 'masked_for_encoder', 'TunedCard',
-           'save_tuned', 'read_tuned', 'Tuned', 'own_tuned', 'load_tuned']
+           'Bearer', 'bearers', 'Owner', 'owners', 'name_owner_signals', 'paper_named', 'name_of', 'masked_for_encoder',
+           'TunedCard', 'save_tuned', 'read_tuned', 'Tuned', 'own_tuned', 'load_tuned']
 
 # %% ../../nbs/44_mentions.ipynb #c003
 import hashlib
@@ -26,9 +26,9 @@ from pydantic import Field, ValidationError
 from ..ground.errors import ModelError, explain
 from ..ground.files import read_plain_file, real_folder, shipped, write_atomically
 from ..ground.identity import Print, Sha256, document_prints, surname
-from ..ground.schema import Record
+from ..ground.schema import Paper, Record
 from ..ground.text import FUNCTION_WORDS
-from ..indexes.contexts import LIKE_A_NAME, ContextIndex, name_key
+from ..indexes.contexts import LIKE_A_NAME, ContextIndex, name_beside, name_key
 from ..indexes.embedding import Embedder
 from ..indexes.encoder import BertEncoder
 from ..indexes.graph import push
@@ -299,8 +299,8 @@ def _is_about(words: Sequence[re.Match[str]], i: int, j: int, title: str, begin:
     "Whether a title speaks of a name, its words `i` to `j`, as of the work of others."
     before, after = (words[k][0].lower() if 0 <= k < len(words) else "" for k in (i - 1, j + 1))
     around = f"{title[begin : words[i].start()]} {title[words[j].end() : end]}"
-    return bool(before in _LINKS or before.endswith("ing") or (i < 2 and after in _LINKS) or _STUDY.search(around)
-                or re.search(r"revisited|\?", title))
+    return bool(before in _LINKS or before.endswith("ing") or (i < 2 and (after in _LINKS or after.endswith("ed")))
+                or _STUDY.search(around) or re.search(r"revisited|\?", title))
 
 def title_says(title: str,
                name: str,
@@ -355,9 +355,10 @@ def _worth_asking(corpus: Corpus, one: Spoken) -> bool:
 
 # %% ../../nbs/44_mentions.ipynb #w012
 _MOST = 48  # papers with a name in the title that are compared, and as many that give it; most cited first
-_VOTED, _ABOVE, _LONE = 6, 3, .25  # papers voted for; times the usual share; least share without other evidence
+_VOTED, _ABOVE, _LONE = 6, 3, .5  # papers voted for; times the usual share; least share without other evidence
 _UNSEEN, _FEW = 1.0, 3.0  # weight of citing sentences that were not seen, and below which they count half
 _STANDS_OUT = .1  # least share of the sentences that a paper has
+_OFTEN, _CLEARLY, _LEADS = 10.0, 2, .5  # least weight, and times the next one's, of a paper with this share
 
 @dataclass(frozen=True)
 class Around:
@@ -382,7 +383,10 @@ def _called_shares(name: str, text: Around) -> dict[int, float]:
     said = text.sentences.papers_called(name) if text.sentences else {}
     whole = sum(said.values())
     sure = whole / (whole + _UNSEEN) / (whole + _FEW)
-    return {row: weight * sure for row, weight in said.items() if weight >= _STANDS_OUT * (whole + _UNSEEN)}
+    second, first = sorted([0.0, 0.0, *said.values()])[-2:]
+    shares = {row: weight * sure for row, weight in said.items() if weight >= _STANDS_OUT * (whole + _UNSEEN)}
+    leads = first >= max(_OFTEN, _CLEARLY * second)  # many papers are called Transformers, but most mean one of them
+    return {row: max(share, _LEADS if leads and said[row] == first else 0.0) for row, share in shares.items()}
 
 def _voted_for(corpus: Corpus, name: str, text: Around) -> dict[int, float]:
     "The papers that those with a name in their abstract cite far more than others do, and the share of these that do."
@@ -395,7 +399,7 @@ def _voted_for(corpus: Corpus, name: str, text: Around) -> dict[int, float]:
     return {int(row): float(votes[row]) for row in top_k(votes, _VOTED, votes > 0) if votes[row] >= _ABOVE * usual[row]}
 
 # %% ../../nbs/44_mentions.ipynb #w013
-_WEIGHTS = {IS_CALLED: 2.0, NAMES_ITS_OWN: .5, ABOUT: -.8}  # what a title says; see below for their origin
+_WEIGHTS = {IS_CALLED: 2.0, NAMES_ITS_OWN: .5, VARIANT: -.8, ABOUT: -.8}  # what a title says
 _GIVEN, _CALLED_BY, _VOTES, _CITES, _OF_ALL, _FIRST, _MEANS, _SHARES = .7, 6.0, 4.0, .4, 1.5, 1.0, 8.5, 2.5
 _NOBODY, _USUAL = -4.2, .3  # evidence of a paper without any; the cosine of papers on a similar topic
 _PLAIN = -.7  # for a name in plain words
@@ -413,7 +417,7 @@ def _is_known(name: str, says: np.ndarray, called: np.ndarray, votes: np.ndarray
     "Which papers are known well enough by plain words."
     one, own = not re.search("[ -]", name), says == NAMES_ITS_OWN
     lead = (says == IS_CALLED) & ((called >= .1) | ((share >= (.5 if one else .3)) & (cites >= (5 if one else 3))))
-    part = own & (cites >= 8) & ((share >= .4) | ((votes >= .3) & (share >= .15))) & (not one)
+    part = own & (cites >= 8) & (share >= .15) & ((votes >= .3) | (called >= .15)) & (not one)
     return lead | (called >= .3) | part
 
 # %% ../../nbs/44_mentions.ipynb #w014
@@ -445,7 +449,7 @@ def bearers(corpus: Corpus,
     says, another = _says(found, name, given)
     called[another] = votes[another] = 0
     shares_it = (given > 0) | (says > NOT_THERE)
-    votes[~shares_it & (called == 0) & ((votes < _LONE) | plain | (" " in name))] = 0
+    votes[~shares_it & (called == 0) & ((votes < _LONE) | plain | (not _is_written(name)))] = 0
     share = np.where(shares_it, cites[rows] / (cites[rows[shares_it]].sum() + 2), 0)
     strong, year = (says >= NAMES_ITS_OWN) | (given >= .5), np.where(years[rows] > 0, years[rows], 9999)
     first = strong & (year <= year[strong].min(initial=9999))
@@ -468,6 +472,13 @@ _TASKS = frozenset("AI ASR CV DL EM IE IR LM LLM ML MSE MT NER NLG NLI NLP NLU N
 _EXPRESSION = re.compile(r"-(?:a|and|as|by|for|in|of|on|or|the|to)-")
 _VARIANT = re.compile(r"(.*[^\W\d_])-?\d[\w.]*|([A-Z][\w+]*[^\W_]|[\w+]+[A-Z]\w*?)-[a-z]\w*")  # ResNet-50, CLIP-based
 
+_SAME, _STEM = .6, 5  # least share of the words of a long form that a paper has; letters by which words are compared
+_LIKELY = .1  # least score of a paper that is compared with a long form
+
+def _is_generic(name: str, long: str = "") -> bool:
+    "Whether a name with this long form is that of a task, a field or a way to work, and not of a work."
+    return bool(_EXPRESSION.search(name)) or (name in _TASKS and long in ("", ACRONYMS.get(name, "").lower()))
+
 class Owner(NamedTuple):
     "A name in a text, and a paper that may own it."
     row: int
@@ -476,9 +487,19 @@ class Owner(NamedTuple):
     start: int  # where in the text
     about: tuple[int, ...] = ()  # rows of other papers that have the name
 
-def _of_name(corpus: Corpus, one: Spoken, text: Around) -> list[Bearer]:
-    "The papers that may own a name, else those of the name of which it is a variant."
+def _agrees(long: str, *texts: str) -> bool:
+    "Whether a paper has most words of the long form of a name."
+    said = {word[:_STEM] for word in re.findall(r"\w+", " ".join(texts).lower())}
+    words = [word[:_STEM] for word in re.findall(r"\w{3,}", long.lower())]
+    return sum(word in said for word in words) >= _SAME * len(words)
+
+def _of_name(corpus: Corpus, one: Spoken, text: Around, long: str = "") -> list[Bearer]:
+    "The papers that may own a name with this long form, else those of the name of which it is a variant."
     found = bearers(corpus, one.name, text, one.plain)
+    if long:
+        likely = [bearer for bearer in found if bearer.score >= _LIKELY]
+        briefs = corpus.briefs([corpus.ids[bearer.row] for bearer in likely])
+        return [bearer for bearer in likely if _agrees(long, *briefs[corpus.ids[bearer.row]][:2])]
     variant = None if one.plain or " " in one.name or (found and found[0].shares_it) else _VARIANT.fullmatch(one.name)
     base = bearers(corpus, variant[1] or variant[2], text) if variant else []
     return base if base and (not found or base[0].score > found[0].score) else found
@@ -490,14 +511,15 @@ def owners(corpus: Corpus,
            vector: np.ndarray | None = None,  # of the text; None: it is embedded here
            ) -> list[Owner]:  # likeliest first
     "The papers that the names of a text belong to."
-    spoken = [one for one in spoken_names(text) if one.name not in _TASKS and not _EXPRESSION.search(one.name)]
+    long = {one.short: one.long for one in definitions(text)}
+    spoken = [one for one in spoken_names(text) if not _is_generic(one.name, long.get(one.name, ""))]
     written = sorted((one for one in spoken if not one.plain), key=lambda one: one.name not in near)[:_ASKED]
     read = near if len(text) > _AT_LENGTH else text
     plain = [one for one in spoken if one.plain and one.name in read and _worth_asking(corpus, one)]
     if not written + plain: return []
     place, found = around(corpus, text, exclude_ids, vector), list[Owner]()
     for one in written + plain:
-        having = _of_name(corpus, one, place)
+        having = _of_name(corpus, one, place, long.get(one.name, ""))
         about = tuple(bearer.row for bearer in having if bearer.shares_it)
         found += [Owner(bearer.row, bearer.score, one.name, one.start, about) for bearer in having]
     return sorted(found, key=lambda owner: -owner.score)
@@ -516,6 +538,29 @@ def name_owner_signals(corpus: Corpus,
         others = [row for row in owner.about if row != owner.row]
         about[others] = np.maximum(about[others], weight)
     return {"owner": own, "about_name": np.maximum(about - own, 0)}
+
+# %% ../../nbs/44_mentions.ipynb #w021
+_SURELY_ITS = .5  # least score; of 25 names in development sentences with such an owner, 23 have the right one
+
+def paper_named(corpus: Corpus,
+                name: str,  # such as BLEU
+                exclude_ids: Sequence[str] = (),  # documents that are ignored, with all they cite
+                text: str = "",  # the sentence that has the name; "": the name alone
+                long: str = "",  # what the text says that it stands for; "": nothing
+                ) -> str:  # id of a paper; "": none surely owns the name
+    "The paper that a name belongs to."
+    if len(name_key(name)) < 2 or _is_generic(name, long): return ""
+    plain = [one.plain for one in spoken_names(text) if one.name == name]
+    one = Spoken(name, 0, all(plain) if plain else name.islower())
+    found = _of_name(corpus, one, around(corpus, text or name, exclude_ids), long)
+    return corpus.ids[found[0].row] if found and found[0].score >= _SURELY_ITS else ""
+
+def name_of(corpus: Corpus,
+            paper: Paper,  # of the corpus
+            ) -> str:  # "": none is known, or another paper has it as well
+    "A name of a paper that its title lacks, such as DPO."
+    name = name_beside(paper.title, paper.abstract)
+    return name if name and paper_named(corpus, name, (), paper.title) == paper.paper_id else ""
 
 # %% ../../nbs/44_mentions.ipynb #t005
 MOST_WORDS = 90  # of a text that a tuned encoder reads

@@ -30,7 +30,8 @@ from ..ground.files import made_once, own_folder, user_folder, write_atomically
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Paper, PipelineState, Recommendation
 from ..markup.prose import Format, Note, Span
-from ..ranking.corpus import Corpus, papers_known_as
+from ..ranking.corpus import Corpus
+from ..ranking.mentions import paper_named
 from citerec.writing.audit import (
     audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
@@ -38,8 +39,7 @@ from .bibliography import Bibliography, BibliographyEntry, Paths, papers_of_keys
 from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
 from citerec.writing.gaps import (
-    EntryNames, Gap, find_gaps, not_english, paper_called, places, proper_names, short_forms, uncited_names, with_name,
-    work_presented,
+    EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, work_presented,
 )
 from .insertion import cite_changes, place_at
 from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
@@ -559,7 +559,7 @@ def _by_itself(draft: Draft, place: Place, fitting: list[Recommendation], k: int
     near = reversed(draft.sentences[max(0, at.index - _BACK) : at.index])
     if last := next((s for s in near if s.text == at.previous), None): before = set(_cited_in(draft, last))
     names = set(proper_names(at.previous)) - set(proper_names(at.text))
-    before |= {paper_called(draft.rec.corpus, name) for name in names}
+    before |= {paper_named(draft.rec.corpus, name, (), at.previous) for name in names}
     leads = {r.paper_id: r.title.partition(":")[0].lower() for r in fitting if ":" in r.title}
     was, now = (f" {text.lower()}" for text in (at.previous, at.text))
     before |= {i for i, lead in leads.items() if f" {lead}" in was and f" {lead}" not in now}
@@ -576,7 +576,8 @@ _SURE_OF_NAME = .65  # of the citing sentences that name a work of the corpus fi
 def _named_first(draft: Draft, place: Place, fitting: list[Recommendation], limits: Limits) -> list[Recommendation]:
     "Put the paper first whose name is the reason of a gap."
     name = place.name if isinstance(place, Gap) else ""
-    paper_id = paper_called(draft.rec.corpus, name, draft.itself) if name else ""
+    sentence = sentence_at(draft.manuscript, place).text
+    paper_id = paper_named(draft.rec.corpus, name, draft.itself, sentence) if name else ""
     if not paper_id or limits.get("within"): return fitting
     found, alone = next((r for r in fitting if r.paper_id == paper_id), None), limits.copy()
     alone["within"] = [paper_id]
@@ -611,7 +612,8 @@ def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommen
 def _gaps(draft: Draft, threshold: float | None) -> list[Gap]:
     "Sentences that need a citation and have none."
     long = short_forms(draft.sentences)
-    def paper_of(name: str) -> str: return paper_called(draft.rec.corpus, name, draft.itself, long.get(name, ""))
+    def paper_of(name: str, sentence: str) -> str:
+        return paper_named(draft.rec.corpus, name, draft.itself, sentence, long.get(name, ""))
     return find_gaps(draft.manuscript, threshold, uncited_names(draft.sentences, paper_of, partial(_cited_in, draft)))
 
 # %% ../../nbs/79_draft.ipynb #d16f
@@ -702,7 +704,7 @@ def _paper(draft: Draft, paper: Recommendation | Paper | str) -> Paper:
     name = paper if isinstance(paper, str) else paper.yours or paper.paper_id
     if entry := draft.bibliography.find(name): return record_cited(entry)
     corpus = draft.rec.corpus
-    ids = [name] if name in corpus.columns.row_of else corpus.find(name) or papers_known_as(corpus, name)
+    ids = [name] if name in corpus.columns.row_of else corpus.find(name) or [*filter(None, [paper_named(corpus, name)])]
     if not ids:
         raise InputError(f"Neither the bibliography nor the corpus has {name!r}.", "Name a key, an id or a title.")
     return corpus.papers(ids[:1])[0]

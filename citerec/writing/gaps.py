@@ -9,8 +9,8 @@ __all__ = ['READER', 'TUNED', 'SUM', 'OTHERS', 'OWN', 'SUBJECTS', 'FORM', 'CUES'
            'cue_counts', 'section_marks', 'proper_names', 'new_names', 'place_columns', 'meanings', 'grams',
            'gram_table', 'weighed', 'Signs', 'signs_of', 'line_columns', 'tree_columns', 'GapFile', 'GapModel',
            'shipped_gaps', 'reasons_of', 'strongest_reason', 'goes_on', 'is_own', 'Gap', 'with_name', 'work_presented',
-           'not_english', 'find_gaps', 'looks_like_a_name', 'short_forms', 'paper_called', 'uncited_names',
-           'is_ordinary', 'names_of', 'EntryNames']
+           'not_english', 'find_gaps', 'looks_like_a_name', 'short_forms', 'uncited_names', 'is_ordinary', 'names_of',
+           'EntryNames']
 
 # %% ../../nbs/73_gaps.ipynb #c003
 import hashlib
@@ -30,14 +30,12 @@ from ..ground.errors import InputError, ModelError, explain
 from ..ground.identity import Sha256
 from ..ground.schema import Record
 from ..ground.text import clean, language_of
-from ..indexes.contexts import LIKE_A_NAME, given_names, name_key
+from ..indexes.contexts import LIKE_A_NAME
 from ..indexes.embedding import Embedder
 from ..indexes.encoder import BertEncoder
-from ..ranking.corpus import Corpus, papers_known_as
 from ..ranking.mentions import definitions
 from ..ranking.ranker import Trees
 from ..ranking.sample import shipped
-from ..ranking.signals import remembered
 from .manuscript import title_of
 
 if TYPE_CHECKING:
@@ -690,85 +688,15 @@ def looks_like_a_name(word: str) -> bool:
     "Whether a word is written like the name of a method, a model or a data set, wherever it stands."
     return len(word) >= _SHORTEST and bool(re.fullmatch(LIKE_A_NAME, word))
 
-# %% ../../nbs/73_gaps.ipynb #u08
-_SMALL = 5_000  # papers of a corpus whose texts are read
-_SURE = .95  # least weight of a given name
-_SUBJECT = re.compile(r"(The )?([A-Z][\w-]*\w)(?: [a-z]+ly)? (?:is|are|was|has|can|[a-z]+s)\b")
-_LEAD = re.compile(r"([A-Z][\w-]*\w)(?::\s| [-–—] )")
-
-def _says(title: str, text: str) -> tuple[set[str], set[str]]:
-    "The keys of the names that a paper surely has, and those of them that are plain words, as they are spelled."
-    keys = {key for key, weight in given_names(title, text).items() if weight >= _SURE}
-    plain = {lead[1]} if (lead := _LEAD.match(title)) else set[str]()
-    subject = _SUBJECT.match(text)
-    if subject and subject[1]: plain.add(subject[2])
-    if subject and (subject[1] or looks_like_a_name(subject[2])): keys.add(name_key(subject[2]))
-    return keys, plain
-
-# %% ../../nbs/73_gaps.ipynb #u10
-@remembered(1)
-def _texts_say(corpus: Corpus) -> tuple[dict[str, set[str]], set[str]]:
-    "For each name in a small corpus, the papers that have it; and the plain words that are names."
-    ids: dict[str, set[str]] = {}
-    plain: set[str] = set()
-    if len(corpus) > _SMALL: return ids, plain
-    for paper in corpus.papers(corpus.ids):
-        keys, words = _says(paper.title, paper.abstract)
-        plain |= words
-        for key in keys: ids.setdefault(key, set()).add(paper.paper_id)
-    return ids, plain
-
-# %% ../../nbs/73_gaps.ipynb #u12
-_OFTEN, _CLEARLY, _SHARE = 10.0, 2, .15  # least weight of a plain word, times the next paper's, share of all
-
-def _often(corpus: Corpus, word: str, exclude_ids: Sequence[str]) -> list[str]:
-    "The paper that citing sentences mean by a plain word."
-    sentences = corpus.context_index.without(exclude_ids) if corpus.context_index else None
-    if sentences is None or sentences.called is None: return []
-    said = np.bincount(sentences.cited, sentences.called.sentences(word) * sentences.seen)
-    second, first = np.sort([0, 0, *said])[-2:]
-    return [corpus.ids[int(said.argmax())]] if first >= max(_OFTEN, _CLEARLY * second, _SHARE * said.sum()) else []
-
-def _begins_title(corpus: Corpus, word: str, ids: Sequence[str]) -> bool:
-    "Whether the title of a paper begins with a word and a colon."
-    return any((lead := _LEAD.match(p.title)) and lead[1] == word for p in corpus.papers(ids))
-
 # %% ../../nbs/73_gaps.ipynb #u12t
-_TASKS = frozenset("AI ASR CV DL IE IR LM LLM ML MT NER NLG NLI NLP NLU NMT NN OCR POS QA RL SGD SLU SMT SOTA SRL SVM "
-                   "TTS WSD".split())  # fields, tasks and kinds of methods, which are no works
-_EXPRESSION = re.compile(r"-(?:a|and|as|by|for|in|of|on|or|the|to)-")
-_SAME, _STEM = .6, 5  # least share of the words of a long form that a paper has; letters by which words are compared
-
-def _agrees(long: str, paper: Any) -> bool:
-    "Whether a paper has most words of the long form of a name."
-    said = {word[:_STEM] for word in re.findall(r"\w+", f"{paper.title} {paper.abstract}".lower())}
-    words = [word[:_STEM] for word in re.findall(r"\w{3,}", long.lower())]
-    return sum(word in said for word in words) >= _SAME * len(words)
-
 def short_forms(sentences: Iterable[Any],  # of a draft, with `text`
                 ) -> dict[str, str]:  # short form -> what it stands for
     "The short forms that a draft introduces: “named entity recognition (NER)”."
     return {one.short: one.long for sentence in sentences for one in definitions(sentence.text)}
 
-# %% ../../nbs/73_gaps.ipynb #u13
-def paper_called(corpus: Corpus,
-                 name: str,  # one word of a draft
-                 exclude_ids: Sequence[str] = (),  # the draft's own records
-                 long: str = "",  # the long form that the draft gives for a short form; "": none
-                 ) -> str:  # id of a paper; "" where no paper surely has the name
-    "The paper of a corpus that a name in a draft means."
-    if _EXPRESSION.search(name) or (name in _TASKS and not long): return ""
-    by_text, plain = _texts_say(corpus)
-    named = looks_like_a_name(name)
-    found = papers_known_as(corpus, name, exclude_ids) if named or name[:1].isupper() else []
-    if not named and not _begins_title(corpus, name, found): found = _often(corpus, name, exclude_ids)
-    if not found and (named or name in plain): found = [*by_text.get(name_key(name), ())]
-    if len(found) != 1 or found[0] in exclude_ids: return ""
-    return found[0] if not long or _agrees(long, corpus.papers(found)[0]) else ""
-
 # %% ../../nbs/73_gaps.ipynb #u18
 def uncited_names(sentences: Sequence[Any],  # of a draft, with `text` and `section`
-                  paper_of: Callable[[str], str],  # a name -> the id of its paper, or ""
+                  paper_of: Callable[[str, str], str],  # a name and its sentence -> the id of its paper, or ""
                   cited_in: Callable[[Any], Collection[str]],  # a sentence -> the ids of the papers that it cites
                   ) -> dict[int, str]:  # the place of a sentence -> the name in it
     "The sentences that use the name of a paper for the first time, while the paper is cited neither there nor before."
@@ -780,8 +708,8 @@ def uncited_names(sentences: Sequence[Any],  # of a draft, with `text` and `sect
             if name in seen: continue
             seen.add(name)
             whole = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sentence.text)  # Whispers are no Whisper
-            if not whole and not looks_like_a_name(name): continue
-            if row not in found and (paper_id := paper_of(name)) and paper_id not in cited: found[row] = name
+            if len(name) < _SHORTEST or not (whole or looks_like_a_name(name)) or row in found: continue
+            if (paper_id := paper_of(name, sentence.text)) and paper_id not in cited: found[row] = name
     return found
 
 # %% ../../nbs/73_gaps.ipynb #u23
