@@ -76,7 +76,7 @@ def alpha_ndcg(ranking: Sequence[str],  # paper ids, best first
                ) -> float:  # 0 to 1
     "How well the first k papers cover the topics of the relevant ones."
     def gains(papers: Sequence[str]) -> list[float]:
-        said, out = Counter[int](), []
+        said, out = Counter[int](), list[float]()
         for paper in papers:
             out.append((1 - alpha) ** said[topics[paper]] if paper in topics else 0.0)
             if paper in topics: said[topics[paper]] += 1

@@ -85,7 +85,7 @@ class Breadth:
                  else list(q.relevant) for q in queries}
         known = [self._known_of(q, lists[q.query_id]) for q in queries]
         ages, far = [a for own, _ in known for a in own], [d for _, own in known for d in own if d is not None]
-        out = {}
+        out = dict[str, float]()
         if answers is not None:
             scored = score_run({i: [(p, 0.) for p in ids] for i, ids in lists.items()},
                                {q.query_id: q.relevant for q in queries}, ["R@10", "nDCG@10"])
