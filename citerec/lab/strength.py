@@ -78,7 +78,7 @@ def share_right(answers: Sequence[Answered],
         word = np.array(["weak", *reversed(file.least)])[np.searchsorted(sorted(file.least.values()), chance, "right")]
         far_ahead = np.array([a.confidences[0] >= file.by_far * a.confidences[1] for a in mine])
         far_ahead &= np.isin(word[:, 0], ("strong", "likely"))
-        nothing = np.array([is_thin(a.confidences[0], a.far, 0, only_by_chance(a.confidences, word[i, 0], file))
+        nothing = np.array([is_thin(a.confidences[0], a.far, 0, only_by_chance(a.confidences.tolist(), word[i, 0], file))
                             for i, a in enumerate(mine)])
         rows.append({"queries": name, "texts": len(mine), **{w: cell(right[word == w]) for w in (*file.least, "weak")},
                      **{f"first {w}": cell(right[:, 0][word[:, 0] == w]) for w in (*file.least, "weak")},
