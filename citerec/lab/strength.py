@@ -74,12 +74,12 @@ def share_right(answers: Sequence[Answered],
     def cell(right: np.ndarray) -> str: return f"{right.mean():.2f} of {len(right)}" if len(right) else "–"
     for name in dict.fromkeys(a.of for a in answers):
         mine = [a for a in answers if a.of == name]
-        right, chance = np.array([a.right for a in mine]), np.array([chances(a.confidences, None, file) for a in mine])
-        word = np.array(["weak", *reversed(file.least)])[np.searchsorted(sorted(file.least.values()), chance, "right")]
+        right, sure = np.array([a.right for a in mine]), np.array([chances(a.confidences, None, file) for a in mine])
+        word = np.array(["weak", *reversed(file.least)])[np.searchsorted(sorted(file.least.values()), sure, "right")]
         far_ahead = np.array([a.confidences[0] >= file.by_far * a.confidences[1] for a in mine])
         far_ahead &= np.isin(word[:, 0], ("strong", "likely"))
-        nothing = np.array([is_thin(a.confidences[0], a.far, 0, only_by_chance(a.confidences, word[i, 0], file))
-                            for i, a in enumerate(mine)])
+        chance = [only_by_chance(a.confidences.tolist(), w, file) for a, w in zip(mine, word[:, 0], strict=True)]
+        nothing = np.array([is_thin(a.confidences[0], a.far, 0, c) for a, c in zip(mine, chance, strict=True)])
         rows.append({"queries": name, "texts": len(mine), **{w: cell(right[word == w]) for w in (*file.least, "weak")},
                      **{f"first {w}": cell(right[:, 0][word[:, 0] == w]) for w in (*file.least, "weak")},
                      "best by far": cell(right[:, 0][far_ahead]), "nothing fits": round(float(nothing.mean()), 3)})
