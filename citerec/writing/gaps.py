@@ -793,14 +793,14 @@ _PROJECT = re.compile(r"(?:git(?:hub|lab)\.com/[\w.-]+/|pypi\.org/project/|[Rr]-
 _IN_BRACKETS = re.compile(r"\(([A-Z][\w-]*[A-Z][\w-]*)\)")
 _PLACES = frozenset(("arxiv", "github", "gitlab", "website", "wiki"))  # words of keys that say where a work is
 _PART = 4  # least letters of a word in a key
-_SURELY, _PROBABLY, _PERHAPS = 0, 1, 2  # how a name belongs to an entry: by its title or key, by its address, by a word
+_SURELY, _PROBABLY, _PERHAPS = 0, 1, 2  # by its title or key, by an address or brackets, by a word of its key
 
 def is_ordinary(word: str) -> bool:
     "Whether a word is an English one, as far as the vocabulary of the embedding model knows."
     known = shipped_embedder().model.tokenizer.token_to_id
     parts = re.findall(r"[a-z]+", word.lower())
     return word.lower() in _PLACES or len(word) < _PART or all(
-        known(one) is not None for part in parts for one in [part if known(part) is not None else part.removesuffix("s")])
+        known(part) is not None or known(part.removesuffix("s")) is not None for part in parts)
 
 def names_of(one: Any,  # an entry, with `key`, `title`, `paper` and `entry.fields`
              ) -> tuple[set[str], set[str], set[str], set[str]]:
