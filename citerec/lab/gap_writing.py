@@ -50,7 +50,8 @@ def is_work(offered: Recommendation,
             bibliography: Bibliography) -> bool:
     "Whether a recommendation is one of the works with these keys, in any edition."
     entries = [bibliography.by_key[key] for key in keys if key in bibliography.by_key]
-    return any(offered.yours == e.key or offered.paper_id == e.corpus_id or title_key(offered.title) == title_key(e.title)
+    title = title_key(offered.title)
+    return any(offered.yours == e.key or offered.paper_id == e.corpus_id or title_key(e.title) == title
                for e in entries)
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Offer:
 def judged(offered: Recommendation, was: Manuscript, sentence: int, bibliography: Bibliography) -> str:
     "How good an offer is for a sentence of the draft as it was."
     def cited(first: int, last: int) -> list[str]:
-        return [key for s in was.sentences[max(0, first) : last + 1] for n in s.citations for key in was.citations[n].keys]
+        near = was.sentences[max(0, first) : last + 1]
+        return [key for s in near for n in s.citations for key in was.citations[n].keys]
     for verdict, near in (("right", 0), ("near", _NEAR), ("elsewhere", len(was.sentences))):
         if is_work(offered, cited(sentence - near, sentence + near), bibliography): return verdict
     return "wrong"
@@ -124,8 +126,7 @@ def main(arguments: Sequence[str] | None = None,  # None: those of the command l
                 found += offers(name, Path(box) / root, rec, seed)
             print(name, seed, *(f"{key} {value}" for key, value in summary(found)[1].items()), flush=True)
     for one in found:
-        if one.filled.is_sure_gap: print(one.verdict, one.document, one.stood, one.filled.best and one.filled.best.yours,
-                                         one.filled, sep=" | ")
+        if one.filled.is_sure_gap: print(one.verdict, one.document, one.stood, one.filled, sep=" | ")
     for row_ in summary(found): print(row_)
 
 if __name__ == "__main__" and "__file__" in globals(): main()

@@ -721,27 +721,27 @@ _PROJECT = re.compile(r"(?:git(?:hub|lab)\.com/[\w.-]+/|pypi\.org/project/|[Rr]-
 _IN_BRACKETS = re.compile(r"\(([A-Z][\w-]*[A-Z][\w-]*)\)")
 _PLACES = frozenset(("arxiv", "github", "gitlab", "website", "wiki"))  # words of keys that say where a work is
 _PART = 4  # least letters of a word in a key
-_SURELY, _PROBABLY = 0, 1  # how a name belongs to an entry
+_SURELY, _PROBABLY, _PERHAPS = 0, 1, 2  # by its title or key, by an address or brackets, by a word of its key
 
 def is_ordinary(word: str) -> bool:
     "Whether a word is an English one, as far as the vocabulary of the embedding model knows."
     known = shipped_embedder().model.tokenizer.token_to_id
     parts = re.findall(r"[a-z]+", word.lower())
     return word.lower() in _PLACES or len(word) < _PART or all(
-        known(one) is not None for part in parts for one in [part if known(part) is not None else part.removesuffix("s")])
+        known(part) is not None or known(part.removesuffix("s")) is not None for part in parts)
 
 def names_of(one: Any,  # an entry, with `key`, `title`, `paper` and `entry.fields`
              ) -> tuple[set[str], set[str], set[str], set[str]]:
-    "The names of an entry by its title, by its key where that is a word, by its addresses, and what else may name it."
+    "The names of an entry by its title; its key where that is a word; by addresses and brackets; by words of its key."
     fields, lead = one.entry.fields, re.split(r":\s| [-–—] ", one.title)[0].strip()
     people = " ".join(one.paper.authors).casefold() if one.paper else ""
-    projects = {m[1] for name in ("url", "howpublished", "note") for m in _PROJECT.finditer(fields.get(name, ""))}
-    more = {m[1] for m in _IN_BRACKETS.finditer(one.title)}
-    more |= {part for part in re.findall(rf"[A-Za-z]{{{_PART},}}", one.key)
+    names = {m[1] for name in ("url", "howpublished", "note") for m in _PROJECT.finditer(fields.get(name, ""))}
+    names = {name for name in names if not is_ordinary(name)} | {m[1] for m in _IN_BRACKETS.finditer(one.title)}
+    more = {part for part in re.findall(rf"[A-Za-z]{{{_PART},}}", one.key)
              if re.search(r"\d\d", one.key) and part.casefold() not in people and not is_ordinary(part)}
     return ({lead, lead.rpartition("/")[2], clean(fields.get("shorttitle", ""))},
             {one.key} if re.fullmatch(r"[A-Za-z][A-Za-z_-]{2,}", one.key) else set(),
-            {name for name in projects if not is_ordinary(name)}, more)
+            names, more)
 
 
 # %% ../../nbs/73_gaps.ipynb #u23b
@@ -755,14 +755,14 @@ class EntryNames:
         entries = [one for one in entries if one.key and one.title]
         said = Counter(word for one in entries for word in {*re.findall(r"\w+", one.title.casefold())})
         for one in entries:
-            titles, key, projects, more = names_of(one)
+            titles, key, others, more = names_of(one)
             titles = {name for name in titles if len(name) >= _SHORTEST and self._is_name(name)}
             if not keys: key = set()
             own = {*re.findall(r"\w+", one.title.casefold())}  # a word of another title, too, is no name of this one
             more = {name for name in more if said[name.casefold()] == (name.casefold() in own)}
             for name in titles: self.spelled.setdefault(name, {})[one.key] = _SURELY
-            for name in projects - titles: self.spelled.setdefault(name, {})[one.key] = _PROBABLY
-            for how, names in ((_SURELY, titles | key), (_PROBABLY, projects | more)):
+            for name in others - titles: self.spelled.setdefault(name, {})[one.key] = _PROBABLY
+            for how, names in ((_SURELY, titles | key), (_PROBABLY, others), (_PERHAPS, more)):
                 for name in names: self.folded.setdefault(name.casefold(), {}).setdefault(one.key, how)
 
     @staticmethod
@@ -775,7 +775,8 @@ class EntryNames:
                ) -> set[str]:  # keys
         "The entries that a name means; of those that have it, those that surely have it."
         keys, folded = self.spelled.get(name, {}), self.folded.get(name.casefold(), {})
-        if name not in _TASKS and looks_like_a_name(name): keys = keys | folded
+        if name not in _TASKS and looks_like_a_name(name):
+            keys = keys | {key: how for key, how in folded.items() if how < _PERHAPS or not name.isupper()}
         elif _CAPITAL.fullmatch(name) and not is_ordinary(name):
             keys = keys | {key: how for key, how in folded.items() if how == _SURELY}
         return {key for key, how in keys.items() if how == min(keys.values())}
