@@ -85,7 +85,7 @@ _POINTING = re.compile(r"""
       (?:both|it|its|our|them|the\ (?:same|problem|approach|method|model|algorithm|framework))\b
   | \b(?:this|these|such|the\ (?:proposed|above|latter|former|resulting))\b
   | \bboth\ (?:approaches|methods|models|algorithms|cases|settings|problems|tasks)\b
-  | \\[a-z] | \$ | (?<!\w)_\w | \(cid:""", re.I | re.X)  # words that refer back, and remains of mark-up
+  | \\[a-z] | [$*] | (?<!\w)_\w | \(cid:""", re.I | re.X)  # words that refer back, and remains of mark-up
 
 # %% ../../nbs/58_grounding.ipynb #c011b_clause
 _CLAUSE = re.compile(r"""
@@ -229,7 +229,7 @@ def shared_topics(keywords: Sequence[str],
 
 # %% ../../nbs/58_grounding.ipynb #c011k
 _MOST_SHOWN = 30  # words of a quotation in a reason
-_RUBBLE = re.compile(r"""\\[a-z]+ | [{}$|<>~^] | \b(?:ref|sec|fig|eq|tab)(?:sec|eq|fig)?: | --- | numref | :\w+:
+_RUBBLE = re.compile(r"""\\[a-z]+ | [{}$|<>~^*] | \#\# | (?<!\w)_\w | \b(?:ref|sec|fig|eq|tab)(?:sec|eq|fig)?: | --- | numref | :\w+:
   | \b(?:19|20)\d\d[a-z]?\s*[);]""", re.X)  # of mark-up and of citations
 _MARKERS = r"(?:\s*[,;]?\s*\[(?:OTHERCIT|CITATION)\])*"
 _CITED_HERE = re.compile(rf"{_MARKERS}\s*[,;]?\s*\[CITATION\]{_MARKERS}")
