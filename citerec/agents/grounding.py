@@ -229,7 +229,8 @@ def shared_topics(keywords: Sequence[str],
 
 # %% ../../nbs/58_grounding.ipynb #c011k
 _MOST_SHOWN = 30  # words of a quotation in a reason
-_RUBBLE = re.compile(r"""\\[a-z]+ | [{}$|<>~^*] | \#\# | (?<!\w)_\w | \b(?:ref|sec|fig|eq|tab)(?:sec|eq|fig)?: | --- | numref | :\w+:
+_RUBBLE = re.compile(r"""\\[a-z]+ | [{}$|<>~^*] | \#\# | (?<!\w)_\w
+  | \b(?:ref|sec|fig|eq|tab)(?:sec|eq|fig)?: | --- | numref | :\w+:
   | \b(?:19|20)\d\d[a-z]?\s*[);]""", re.X)  # of mark-up and of citations
 _MARKERS = r"(?:\s*[,;]?\s*\[(?:OTHERCIT|CITATION)\])*"
 _CITED_HERE = re.compile(rf"{_MARKERS}\s*[,;]?\s*\[CITATION\]{_MARKERS}")
