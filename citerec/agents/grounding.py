@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST_WORDS', 'Writers', 'AIMS', 'Answers', 'third_person', 'ended', 'turned', 'contribution', 'joined_with_and',
-           'shared_topics', 'citing_words', 'shortened', 'ended_with', 'called', 'who_wrote', 'short_name',
+           'shared_topics', 'citing_words', 'excerpt', 'ended_with', 'called', 'who_wrote', 'short_name',
            'graph_reason', 'cited_for', 'is_noun_phrase', 'has_term', 'telling_term', 'justify', 'claim_of_text',
            'GroundingAgent']
 
@@ -250,7 +250,7 @@ def citing_words(sentences_: str,  # one or two, with [CITATION] for the paper a
     if len(stems(text)) < LEAST_WORDS or text.count("[…]") > 1 or not _STARTS.match(text): return ""
     return text if _is_closed(text) and not _RUBBLE.search(text) else ""
 
-def shortened(text: str,  # a sentence
+def excerpt(text: str,  # a sentence
               claim: str,
               around: str = "",  # words that stay
               ) -> str:  # verbatim, with … where it is cut
@@ -336,7 +336,7 @@ def cited_for(citing: Sequence[tuple[str, str]],  # who cites the paper (an id),
     name, several = writers.get(by, ("", False))
     who = f"{name} {'cite' if several else 'cites'} it" if name else "It is cited"
     like = "in a sentence like yours" if covered >= _LIKE else "for this"
-    return ended_with(f"{who} {like}: “{shortened(words, claim, _THIS)}”")
+    return ended_with(f"{who} {like}: “{excerpt(words, claim, _THIS)}”")
 
 # %% ../../nbs/58_grounding.ipynb #c011n_p
 _OBJECT = re.compile(r"\s+(?:the|an?|this|these|those|their|its|our|your|his|her|it|them|us|all|each|any|some)\b", re.I)
@@ -399,7 +399,7 @@ def _own_words(paper: ScoredPaper, claim: str, idf: Idf, kind: str, quotation: s
     said = contribution(paper, claim, idf) if kind == "abstract" else ""
     told, shown = (coverage(claim, frozenset(stems(text)), idf) for text in (said, quote))
     if not quote or said and (told >= _COVERED or told >= shown): return said, told
-    return f"{whose} says: “{shortened(quote, claim)}”", shown
+    return f"{whose} says: “{excerpt(quote, claim)}”", shown
 
 def justify(candidate: RankedPaper,
             keywords: Sequence[str],  # of the text, best first
