@@ -597,7 +597,8 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
     idf, claims = corpus.lexical.idf if corpus else evenly, [claim_of_text(state, c.claim) for c in leading]
     kinds = [text_kind_of(corpus, c.paper.paper_id) if corpus else "abstract" for c in leading]
     keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
-    queries = embedder.embed_queries([*claims, claim_of_text(state, None)]) if corpus and leading else []
+    asked = [*claims, claim_of_text(state, None)] if corpus and leading else []
+    queries: list[np.ndarray] = [*embedder.embed_queries(asked)] if asked else []
     names = _close(corpus, queries[-1], leading) if corpus and leading else {}
     cited = _cited(corpus, queries[:-1], claims, leading, state.filters.exclude_ids) if corpus else [""] * len(leading)
     texts = [_own_text(c.paper, kind) for c, kind in zip(leading, kinds, strict=True)]
