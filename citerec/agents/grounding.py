@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST_WORDS', 'Writers', 'AIMS', 'Answers', 'third_person', 'ended', 'turned', 'contribution', 'joined_with_and',
-           'shared_topics', 'citing_words', 'shortened', 'ended_with', 'called', 'who_wrote', 'short_name',
+           'shared_topics', 'citing_words', 'excerpt', 'ended_with', 'called', 'who_wrote', 'short_name',
            'graph_reason', 'cited_for', 'is_noun_phrase', 'has_term', 'telling_term', 'justify', 'claim_of_text',
            'GroundingAgent']
 
@@ -85,7 +85,7 @@ _POINTING = re.compile(r"""
       (?:both|it|its|our|them|the\ (?:same|problem|approach|method|model|algorithm|framework))\b
   | \b(?:this|these|such|the\ (?:proposed|above|latter|former|resulting))\b
   | \bboth\ (?:approaches|methods|models|algorithms|cases|settings|problems|tasks)\b
-  | \\[a-z] | \$ | (?<!\w)_\w | \(cid:""", re.I | re.X)  # words that refer back, and remains of mark-up
+  | \\[a-z] | [$*] | (?<!\w)_\w | \(cid:""", re.I | re.X)  # words that refer back, and remains of mark-up
 
 # %% ../../nbs/58_grounding.ipynb #c011b_clause
 _CLAUSE = re.compile(r"""
@@ -229,7 +229,8 @@ def shared_topics(keywords: Sequence[str],
 
 # %% ../../nbs/58_grounding.ipynb #c011k
 _MOST_SHOWN = 30  # words of a quotation in a reason
-_RUBBLE = re.compile(r"""\\[a-z]+ | [{}$|<>~^] | \b(?:ref|sec|fig|eq|tab)(?:sec|eq|fig)?: | --- | numref | :\w+:
+_RUBBLE = re.compile(r"""\\[a-z]+ | [{}$|<>~^*] | \#\# | (?<!\w)_\w
+  | \b(?:ref|sec|fig|eq|tab)(?:sec|eq|fig)?: | --- | numref | :\w+:
   | \b(?:19|20)\d\d[a-z]?\s*[);]""", re.X)  # of mark-up and of citations
 _MARKERS = r"(?:\s*[,;]?\s*\[(?:OTHERCIT|CITATION)\])*"
 _CITED_HERE = re.compile(rf"{_MARKERS}\s*[,;]?\s*\[CITATION\]{_MARKERS}")
@@ -249,7 +250,7 @@ def citing_words(sentences_: str,  # one or two, with [CITATION] for the paper a
     if len(stems(text)) < LEAST_WORDS or text.count("[…]") > 1 or not _STARTS.match(text): return ""
     return text if _is_closed(text) and not _RUBBLE.search(text) else ""
 
-def shortened(text: str,  # a sentence
+def excerpt(text: str,  # a sentence
               claim: str,
               around: str = "",  # words that stay
               ) -> str:  # verbatim, with … where it is cut
@@ -335,7 +336,7 @@ def cited_for(citing: Sequence[tuple[str, str]],  # who cites the paper (an id),
     name, several = writers.get(by, ("", False))
     who = f"{name} {'cite' if several else 'cites'} it" if name else "It is cited"
     like = "in a sentence like yours" if covered >= _LIKE else "for this"
-    return ended_with(f"{who} {like}: “{shortened(words, claim, _THIS)}”")
+    return ended_with(f"{who} {like}: “{excerpt(words, claim, _THIS)}”")
 
 # %% ../../nbs/58_grounding.ipynb #c011n_p
 _OBJECT = re.compile(r"\s+(?:the|an?|this|these|those|their|its|our|your|his|her|it|them|us|all|each|any|some)\b", re.I)
@@ -398,7 +399,7 @@ def _own_words(paper: ScoredPaper, claim: str, idf: Idf, kind: str, quotation: s
     said = contribution(paper, claim, idf) if kind == "abstract" else ""
     told, shown = (coverage(claim, frozenset(stems(text)), idf) for text in (said, quote))
     if not quote or said and (told >= _COVERED or told >= shown): return said, told
-    return f"{whose} says: “{shortened(quote, claim)}”", shown
+    return f"{whose} says: “{excerpt(quote, claim)}”", shown
 
 def justify(candidate: RankedPaper,
             keywords: Sequence[str],  # of the text, best first
@@ -596,7 +597,8 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
     idf, claims = corpus.lexical.idf if corpus else evenly, [claim_of_text(state, c.claim) for c in leading]
     kinds = [text_kind_of(corpus, c.paper.paper_id) if corpus else "abstract" for c in leading]
     keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
-    queries = embedder.embed_queries([*claims, claim_of_text(state, None)]) if corpus and leading else []
+    asked = [*claims, claim_of_text(state, None)] if corpus and leading else []
+    queries: list[np.ndarray] = [*embedder.embed_queries(asked)] if asked else []
     names = _close(corpus, queries[-1], leading) if corpus and leading else {}
     cited = _cited(corpus, queries[:-1], claims, leading, state.filters.exclude_ids) if corpus else [""] * len(leading)
     texts = [_own_text(c.paper, kind) for c, kind in zip(leading, kinds, strict=True)]

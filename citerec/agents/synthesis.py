@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .grounding import AIMS, joined_with_and, shared_topics
+from .quotation import REASON_STEMS
 from ..ranking.corpus import Corpus
 from ..ranking.mentions import name_of
 from ..indexes.lexical import stems
@@ -313,7 +314,8 @@ def gaps(corpus: Corpus,
     known, rare = corpus.lexical.frequencies, max(SCANT, _RARE * len(corpus))
     def is_rare(topic: str) -> bool:  # a phrase of frequent words names no missing topic
         return min((known.get(s, 0) for s in stems(topic)), default=rare + 1) <= rare
-    return [k for k in keywords if is_rare(k) and papers_on(corpus, k) <= SCANT][:_GAPS]
+    topics = [k for k in keywords if not REASON_STEMS.issuperset(stems(k))]  # "began" is none
+    return [k for k in topics if is_rare(k) and papers_on(corpus, k) <= SCANT][:_GAPS]
 
 # %% ../../nbs/59_synthesis.ipynb #c011b7
 NOTHING_FITS = "Nothing in this corpus fits well; the closest papers are shown."

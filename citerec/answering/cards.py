@@ -185,7 +185,7 @@ _FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
 
 def _is_quoted(r: Recommendation) -> bool:
     "Whether a card has a quotation of its own, which its reason does not repeat."
-    return bool(r.supporting_snippet) and " ".join(r.supporting_snippet.split()) not in r.justification
+    return bool(r.supporting_snippet) and f"“{one_line(r.supporting_snippet)}”" not in r.justification
 
 def _in_brief(r: Recommendation, width: int) -> list[str]:
     "What fits on few lines: title and confidence, facts, the reason, then a doubt, the quotation or sentence served."

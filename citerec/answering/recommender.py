@@ -581,8 +581,7 @@ class Explanation:
         "The explanation as data."
         r = self.recommendation
         return {"paper_id": r.paper_id, "rank": r.rank, "confidence": r.confidence, "strength": r.strength,
-                "reason": r.justification,
-                "quotation": r.supporting_snippet, "path": r.path,
+                "reason": r.justification, "quotation": r.supporting_snippet, "text_kind": r.text_kind, "path": r.path,
                 "shares": [{"kind": s.kind, "share": round(s.share, 6), "words": s.words} for s in self.shares]}
 
     def to_text(self,
@@ -601,13 +600,15 @@ class Explanation:
         r = self.recommendation
         rows = [f"| {s.kind} | {s.percent} | {markdown_text(s.words)} |" for s in self.shares]
         table = "\n".join(["| signal | share | what was seen |", "|---|---:|---|", *rows]) if rows else _UNRANKED
-        quoted = f"> {markdown_text(r.supporting_snippet)}" if r.supporting_snippet else ""
+        quoted = f"From its {r.text_kind}:\n\n> {markdown_text(r.supporting_snippet)}" if r.supporting_snippet else ""
         return "\n\n".join(filter(None, [f"**{markdown_text(self.heading)}**", table, markdown_text(r.justification),
                                           quoted]))
 
     def _repr_html_(self) -> str:
         r, rows = self.recommendation, _share_rows(self.shares)
-        quoted = f'<blockquote class="citerec-quote" style="{QUOTE_CSS}">{html_of(r.supporting_snippet)}</blockquote>'
+        whose = f'title="From its {html_of(r.text_kind)}"'
+        words = html_of(r.supporting_snippet)
+        quoted = f'<blockquote class="citerec-quote" style="{QUOTE_CSS}" {whose}>{words}</blockquote>'
         table = f"<table>{rows}</table>" if rows else f"<p>{_UNRANKED}</p>"
         head = f'<p style="font-weight:600">{html_of(self.heading)}</p>'
         return (f'<div class="citerec">{STYLE}{head}{table}{path_graph(r)}'

@@ -6,8 +6,8 @@
 __all__ = ['ACRONYMS', 'Swap', 'NOT_THERE', 'ABOUT', 'VARIANT', 'NAMES_ITS_OWN', 'IS_CALLED', 'MOST_WORDS', 'CARD', 'WEIGHTS',
            'Definition', 'definitions', 'definitions_near', 'with_other_names', 'names_in', 'Mentions', 'mentions',
            'authors_named', 'years_apart', 'name_votes', 'Spoken', 'spoken_names', 'title_says', 'Around', 'around',
-           'Bearer', 'bearers', 'Owner', 'owners', 'name_owner_signals', 'paper_named', 'name_of', 'masked_for_encoder',
-           'TunedCard', 'save_tuned', 'read_tuned', 'Tuned', 'own_tuned', 'load_tuned']
+           'Bearer', 'bearers', 'is_generic', 'Owner', 'owners', 'name_owner_signals', 'paper_named', 'name_of',
+           'masked_for_encoder', 'TunedCard', 'save_tuned', 'read_tuned', 'Tuned', 'own_tuned', 'load_tuned']
 
 # %% ../../nbs/44_mentions.ipynb #c003
 import hashlib
@@ -475,7 +475,7 @@ _VARIANT = re.compile(r"(.*[^\W\d_])-?\d[\w.]*|([A-Z][\w+]*[^\W_]|[\w+]+[A-Z]\w*
 _SAME, _STEM = .6, 5  # least share of the words of a long form that a paper has; letters by which words are compared
 _LIKELY = .1  # least score of a paper that is compared with a long form
 
-def _is_generic(name: str, long: str = "") -> bool:
+def is_generic(name: str, long: str = "") -> bool:
     "Whether a name with this long form is that of a task, a field or a way to work, and not of a work."
     return bool(_EXPRESSION.search(name)) or (name in _TASKS and long in ("", ACRONYMS.get(name, "").lower()))
 
@@ -512,7 +512,7 @@ def owners(corpus: Corpus,
            ) -> list[Owner]:  # likeliest first
     "The papers that the names of a text belong to."
     long = {one.short: one.long for one in definitions(text)}
-    spoken = [one for one in spoken_names(text) if not _is_generic(one.name, long.get(one.name, ""))]
+    spoken = [one for one in spoken_names(text) if not is_generic(one.name, long.get(one.name, ""))]
     written = sorted((one for one in spoken if not one.plain), key=lambda one: one.name not in near)[:_ASKED]
     read = near if len(text) > _AT_LENGTH else text
     plain = [one for one in spoken if one.plain and one.name in read and _worth_asking(corpus, one)]
@@ -549,7 +549,7 @@ def paper_named(corpus: Corpus,
                 long: str = "",  # what the text says that it stands for; "": nothing
                 ) -> str:  # id of a paper; "": none surely owns the name
     "The paper that a name belongs to."
-    if len(name_key(name)) < 2 or _is_generic(name, long): return ""
+    if len(name_key(name)) < 2 or is_generic(name, long): return ""
     plain = [one.plain for one in spoken_names(text) if one.name == name]
     one = Spoken(name, 0, all(plain) if plain else name.islower())
     found = _of_name(corpus, one, around(corpus, text or name, exclude_ids), long)

@@ -33,7 +33,7 @@ from ..ground.text import clean, language_of
 from ..indexes.contexts import LIKE_A_NAME
 from ..indexes.embedding import Embedder
 from ..indexes.encoder import BertEncoder
-from ..ranking.mentions import definitions
+from ..ranking.mentions import definitions, is_generic
 from ..ranking.ranker import Trees
 from ..ranking.sample import shipped
 from .manuscript import title_of
@@ -775,7 +775,7 @@ class EntryNames:
                ) -> set[str]:  # keys
         "The entries that a name means; of those that have it, those that surely have it."
         keys, folded = self.spelled.get(name, {}), self.folded.get(name.casefold(), {})
-        if name not in _TASKS and looks_like_a_name(name):
+        if not is_generic(name) and looks_like_a_name(name):
             keys = keys | {key: how for key, how in folded.items() if how < _PERHAPS or not name.isupper()}
         elif _CAPITAL.fullmatch(name) and not is_ordinary(name):
             keys = keys | {key: how for key, how in folded.items() if how == _SURELY}
