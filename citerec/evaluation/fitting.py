@@ -398,21 +398,44 @@ def _for_length(tree: Tree, length: str) -> Tree:
     return tree
 
 # %% ../../nbs/84_fitting.ipynb #k26s3
+def _stairs(column: str,  # of the table
+            steps: Sequence[float],  # values of the column, ascending
+            worth: Callable[[float], float],  # what a step adds to the score
+            ) -> Tree:
+    "A tree that adds to the score what the nearest step of a column is worth."
+    inner = range(len(steps) - 1)
+    nodes: dict[str, list[int] | list[float]] = {
+        "split_feature": [NAMES.index(column)] * len(inner),
+        "threshold": [(a + b) / 2 for a, b in zip(steps, steps[1:], strict=False)], "decision_type": [2] * len(inner),
+        "split_gain": [0] * len(inner), "left_child": [-i - 1 for i in inner],
+        "right_child": [*inner[1:], -len(steps)]}
+    written = {name: [str(n) for n in of] for name, of in nodes.items()}
+    return {"num_leaves": [str(len(steps))], "num_cat": ["0"], **written,
+            "leaf_value": [repr(float(worth(step))) for step in steps], "is_linear": ["0"], "shrinkage": ["1"]}
+
 _FAME = .1  # what a paper loses in score for each e-fold of its citations
 _FAME_STEP, _FAME_STEPS = .25, 36  # width of a step of `in_degree_log`, and how many steps
 
 def _against_fame() -> Tree:
     "A tree that takes from each paper the more, the more often it is cited."
-    inner = range(_FAME_STEPS - 1)
-    nodes: dict[str, list[int] | list[float]] = {
-        "split_feature": [NAMES.index("in_degree_log")] * len(inner),
-        "threshold": [_FAME_STEP * (i + .5) for i in inner], "decision_type": [2] * len(inner),
-        "split_gain": [0] * len(inner), "left_child": [-i - 1 for i in inner],
-        "right_child": [*inner[1:], -_FAME_STEPS]}
-    values = [repr(-_FAME * _FAME_STEP * i) for i in range(_FAME_STEPS)]
-    written = {name: [str(n) for n in of] for name, of in nodes.items()}
-    return {"num_leaves": [str(_FAME_STEPS)], "num_cat": ["0"], **written, "leaf_value": values,
-            "is_linear": ["0"], "shrinkage": ["1"]}
+    return _stairs("in_degree_log", [_FAME_STEP * i for i in range(_FAME_STEPS)], lambda citations: -_FAME * citations)
+
+# %% ../../nbs/84_fitting.ipynb #k26s6
+_OF_NAME = {"owner": 2.5, "about_name": -1.0}  # score for a name that is surely a paper's own, or that of another
+_SHARES = [.05 * i for i in range(21)]  # steps of a probability
+_UNSAID = .55  # cosine of the nearest stored sentence up to which the topic counts
+_OF_PLACE = -.3  # score for each e-fold of the place among what is linked with the leaders
+_PLACES = (0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 37, 50, 70, 100, 150, 220, 350, 600, 1000)  # steps of a place
+
+def _for_everyday() -> list[Tree]:
+    "The trees for names and topics of short texts."
+    names = [_stairs(name, _SHARES, lambda share, worth=worth: worth * share) for name, worth in _OF_NAME.items()]
+    topics = [_stairs(f"{name}_rank", _PLACES, lambda place: _OF_PLACE * float(np.log1p(place)))
+              for name in ("walk2", "cocite3")]
+    fame = _against_fame()
+    fame = fame | {"leaf_value": [repr(-float(value)) for value in fame["leaf_value"]]}  # here nothing is taken for it
+    unsaid = [_asking(tree, NAMES.index("q_context"), _UNSAID) for tree in (*topics, fame)]
+    return [_for_length(tree, "short") for tree in (*names, *unsaid)]
 
 # %% ../../nbs/84_fitting.ipynb #k26t
 _TREE = re.compile(r"^Tree=\d+$", re.MULTILINE)
@@ -429,16 +452,17 @@ def _model_of(head: str, trees: Sequence[Tree]) -> Any:
     text = "".join(f"Tree={i}\n{tree}\n\n\n" for i, tree in enumerate(written))
     return lightgbm.Booster(model_str=f"{head}\n\n{text}end of trees\n")
 
+# %% ../../nbs/84_fitting.ipynb #k26t2
 def with_further(whole: Any,  # a `lightgbm.Booster` for all texts
                  further: dict[str, Any],  # short, middle or long -> one for these texts
                  ) -> Any:  # a `lightgbm.Booster`
-    "Add further trees for texts of some lengths to a model, and the tree against fame."
+    "Add further trees for texts of some lengths to a model, the tree against fame, and those for everyday sentences."
     head, *blocks = _parts(whole)
     trees = [_read_tree(block, 1 - _SHARE) for block in blocks]
     for length in _BOUNDS:  # where there are no further trees, those for all texts count fully
         added = _parts(further[length])[1:] if length in further else blocks
         trees += [_for_length(_read_tree(block, _SHARE), length) for block in added]
-    return _model_of(head, [*trees, _against_fame()])
+    return _model_of(head, [*trees, _against_fame(), *_for_everyday()])
 
 # %% ../../nbs/84_fitting.ipynb #k26wa
 EMBEDDED = 60  # trees that act where a further embedding is known

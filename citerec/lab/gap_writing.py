@@ -23,7 +23,6 @@ from ..writing.draft import Draft, Filled
 from ..writing.gaps import Gap
 from ..writing.manuscript import Manuscript, read_manuscript
 
-
 # %% ../../nbs/lab/gap_writing.ipynb #w011
 def take_out(main: Path,  # of a copy of a draft, which is changed
              seed: int,
@@ -40,7 +39,6 @@ def take_out(main: Path,  # of a copy of a draft, which is changed
     lost: dict[int, list[str]] = {}
     for c in out: lost.setdefault(c.sentence or 0, []).extend(c.keys)
     return was, lost
-
 
 # %% ../../nbs/lab/gap_writing.ipynb #w021
 _NEAR = 2  # sentences before and after
@@ -72,7 +70,6 @@ def judged(offered: Recommendation, was: Manuscript, sentence: int, bibliography
         if is_work(offered, cited(sentence - near, sentence + near), bibliography): return verdict
     return "wrong"
 
-
 # %% ../../nbs/lab/gap_writing.ipynb #w022
 def offers(document: str,
            main: Path,  # of a draft that may be changed
@@ -89,7 +86,6 @@ def offers(document: str,
         verdict = judged(filled.best, was, at, draft.bibliography)
         yield Offer(document, seed, filled, verdict, tuple(lost.get(at, ())))
 
-
 # %% ../../nbs/lab/gap_writing.ipynb #w031
 def summary(found: Collection[Offer],
             ) -> list[dict[str, object]]:  # one row for all gaps, and one for the sure ones
@@ -103,7 +99,6 @@ def summary(found: Collection[Offer],
                      "different": len(gaps), "of them right": sum(gaps.values()),
                      "documents": len({one.document for one in some})})
     return rows
-
 
 # %% ../../nbs/lab/gap_writing.ipynb #w041
 def main(arguments: Sequence[str] | None = None,  # None: those of the command line
@@ -130,4 +125,3 @@ def main(arguments: Sequence[str] | None = None,  # None: those of the command l
     for row_ in summary(found): print(row_)
 
 if __name__ == "__main__" and "__file__" in globals(): main()
-

@@ -670,7 +670,6 @@ def claim_scores(evidence: Evidence,
     places = ranks(evidence.by_variant.reshape(n, variants * kinds), evidence.pool).reshape(n, variants, kinds)
     return np.where(places < _UNRANKED, 1 / (_NEAR_TOP + places), 0).sum(axis=2).astype(np.float32)
 
-
 # %% ../../nbs/45_signals.ipynb #s031r
 _AGREE_ON_THIRD = ("dense", "bm25", "walk2")  # with the claims, the orders that choose the third seeds
 _LISTED, _THIRD = 100, 10  # papers of each order, and third seeds
@@ -691,7 +690,6 @@ def third_step(corpus: Corpus,
     seeds = _third_seeds(evidence)
     together = _one_step(corpus.graph, seeds, _start(seeds, len(corpus)), seen)["cocite"][evidence.rows]
     return {"cocite3": together, "cocite3_norm": together / np.sqrt(1 + seen.in_degree[evidence.rows])}
-
 
 # %% ../../nbs/45_signals.ipynb #s032
 _ORDERS = ("vote50", "vote50_norm", "vote_soft", "cocite", "walk", "vote_bm25", "citer_best", "cocite2", "walk2",

@@ -743,7 +743,6 @@ def names_of(one: Any,  # an entry, with `key`, `title`, `paper` and `entry.fiel
             {one.key} if re.fullmatch(r"[A-Za-z][A-Za-z_-]{2,}", one.key) else set(),
             names, more)
 
-
 # %% ../../nbs/73_gaps.ipynb #u23b
 class EntryNames:
     "The names of the entries of a bibliography, and where they stand in a text."
@@ -798,4 +797,3 @@ class EntryNames:
             for m in re.finditer(rf"(?<![\w-]){re.escape(name)}(?![\w+])", text):
                 if not re.search(r"[A-Z][\w-]* $", text[: m.start()]): found.append((self.called(name), m.end()))
         return sorted(((next(iter(keys)), end) for keys, end in found if len(keys) == 1), key=lambda one: one[1])
-
