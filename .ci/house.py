@@ -34,8 +34,9 @@ GATES = {
     "word lists of more than three lines": (0, 0),
     "letters in numbers": (0, 0),
     # 1,240 lines came with retrievers by name, the full system, services and folders of embeddings, limits in Qdrant,
-    # passages on a server, the checked loop, Swagger and dropped PDFs
-    "exported lines": (37_743, 33_000),
+    # passages on a server, the checked loop, Swagger and dropped PDFs; 600 with the owners of names, words beside
+    # percentages, reasons that are looked up, the reader of intent, own entries by name and the lab's commands for them
+    "exported lines": (38_343, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

@@ -264,7 +264,9 @@ def excerpt(text: str,  # a sentence
     shown = " ".join(words[start:end]).replace("\0", " ")
     return ("… " if start else "") + (shown.rstrip(",;:") + " …" if end < len(words) else shown)
 
-def ended_with(text: str, sign: str = ".") -> str: return text + sign * (text.rstrip("”")[-1:] not in ".?!")
+def ended_with(text: str, sign: str = ".") -> str:
+    "A text with a sign at its end, unless it ends a sentence already."
+    return text + sign * (text.rstrip("”")[-1:] not in ".?!")
 
 # %% ../../nbs/58_grounding.ipynb #c011k_who_wrote
 def called(authors: Iterable[str]) -> str:  # "Jones et al."; "" where there are none

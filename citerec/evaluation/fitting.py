@@ -429,7 +429,7 @@ _PLACES = (0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 37, 50, 70, 100, 150, 220, 350, 
 
 def _for_everyday() -> list[Tree]:
     "The trees for names and topics of short texts."
-    names = [_stairs(name, _SHARES, lambda share, worth=worth: worth * share) for name, worth in _OF_NAME.items()]
+    names = [_stairs(name, _SHARES, worth.__mul__) for name, worth in _OF_NAME.items()]
     topics = [_stairs(f"{name}_rank", _PLACES, lambda place: _OF_PLACE * float(np.log1p(place)))
               for name in ("walk2", "cocite3")]
     fame = _against_fame()

@@ -87,6 +87,7 @@ class Record:
         return g.paper.title, g.paper.abstract if kind == "abstract" else ""
 
     def is_close(self, paper_id: str) -> bool:
+        "Whether a paper is as near to the text as a reason says."
         query = self.corpus.embedder.embed_query(self.text)
         return paper_cosines(self.corpus, query, [self.corpus.columns.row_of[paper_id]])[0] >= _LEAST_CLOSE
 

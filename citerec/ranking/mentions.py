@@ -15,7 +15,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -367,6 +367,7 @@ class Around:
     words: np.ndarray  # float32, shape (papers,): the share of the text's words
     hidden: frozenset[int] = frozenset()  # rows of papers that are ignored
     sentences: ContextIndex | None = None  # citing sentences, without hidden ones
+    alone: bool = False  # the text is the name alone, so a paper that is far from it is none the less likely
 
 def around(corpus: Corpus,
            text: str,
@@ -424,7 +425,7 @@ def _is_known(name: str, says: np.ndarray, called: np.ndarray, votes: np.ndarray
 def _says(titles: Sequence[str], name: str, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "What each title says of a name, and which titles have only another form of it, such as a plural."
     says = np.array([title_says(title, name) for title in titles])
-    for i in np.flatnonzero((says == NOT_THERE) & (given >= _SURELY)):  # the words that it stands for are there
+    for i in np.flatnonzero((says == NOT_THERE) & (given >= _SURELY)).tolist():  # the words that it stands for are there
         says[i] = ABOUT if _STUDY.search(" ".join(titles[i].split()[:3])) else NAMES_ITS_OWN
     forms = {*stems(name)} if " " not in name else set()
     return says, np.array([bool(forms & {*stems(title)}) for title in titles]) & (says == NOT_THERE) & (given == 0)
@@ -454,9 +455,10 @@ def bearers(corpus: Corpus,
     strong, year = (says >= NAMES_ITS_OWN) | (given >= .5), np.where(years[rows] > 0, years[rows], 9999)
     first = strong & (year <= year[strong].min(initial=9999))
     said = np.array([_WEIGHTS.get(one, 0.) for one in says.tolist()])
+    near = corpus.vectors[rows] @ text.meaning - _USUAL
     evidence = (_NOBODY + said + _GIVEN * given + _CALLED_BY * called + _VOTES * votes
                 + _CITES * np.log1p(cites[rows]) + _OF_ALL * share + _FIRST * first
-                + _MEANS * (corpus.vectors[rows] @ text.meaning - _USUAL) + _SHARES * text.words[rows] + _PLAIN * plain)
+                + _MEANS * (np.maximum(near, 0) if text.alone else near) + _SHARES * text.words[rows] + _PLAIN * plain)
     known = shares_it | (called > 0) | (votes > 0)
     if plain: known &= _is_known(name, says, called, votes, share, cites[rows])
     odds = np.exp(evidence) * known
@@ -540,6 +542,7 @@ def name_owner_signals(corpus: Corpus,
     return {"owner": own, "about_name": np.maximum(about - own, 0)}
 
 # %% ../../nbs/44_mentions.ipynb #w021
+_FEW_WORDS = 8  # of a text, which say little of a topic
 _SURELY_ITS = .5  # least score; of 25 names in development sentences with such an owner, 23 have the right one
 
 def paper_named(corpus: Corpus,
@@ -552,7 +555,8 @@ def paper_named(corpus: Corpus,
     if len(name_key(name)) < 2 or is_generic(name, long): return ""
     plain = [one.plain for one in spoken_names(text) if one.name == name]
     one = Spoken(name, 0, all(plain) if plain else name.islower())
-    found = _of_name(corpus, one, around(corpus, text or name, exclude_ids), long)
+    place = replace(around(corpus, text or name, exclude_ids), alone=len(text.split()) <= _FEW_WORDS)
+    found = _of_name(corpus, one, place, long)
     return corpus.ids[found[0].row] if found and found[0].score >= _SURELY_ITS else ""
 
 def name_of(corpus: Corpus,
