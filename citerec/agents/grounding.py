@@ -609,8 +609,8 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
         c, others = leading[i], texts[:i] + texts[i + 1 :]
         why = justify(c, keywords, claims[i], idf, kinds[i], text, cited[i], names, others)
         out.append(GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim,
-                                 choice=c.choice, strength=c.strength, supporting_snippet=text, snippet_start=start if text else None,
-                                 justification=why))
+                                 choice=c.choice, strength=c.strength, supporting_snippet=text,
+                                 snippet_start=start if text else None, justification=why))
     return out
 
 # %% ../../nbs/58_grounding.ipynb #c019c

@@ -461,7 +461,7 @@ def _of(family: str, *beginnings: str) -> tuple[str, ...]:
 
 KINDS: dict[str, tuple[str, ...]] = {  # name for readers -> columns of the ranker
     "meaning": (*_of("text", "dense", "centroid", "tuned"), *_of("claim", "dense"), *FAMILIES["further"]),
-    "words": (*_of("text", "bm25", "title", "name", "authors", "year"), *_of("claim", "bm25")),
+    "words": (*_of("text", "bm25", "title", "name", "owner", "about_name", "authors", "year"), *_of("claim", "bm25")),
     "meaning and words": (*_of("text", "rrf"), *_of("claim", "claim_rrf")),
     "citations": tuple(FAMILIES["graph"]),
     "citing sentences": tuple(FAMILIES["context"]),

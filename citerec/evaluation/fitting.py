@@ -423,9 +423,9 @@ def _against_fame() -> Tree:
 # %% ../../nbs/84_fitting.ipynb #k26s6
 _OF_NAME = {"owner": 2.5, "about_name": -1.0}  # score for a name that is surely a paper's own, or that of another
 _SHARES = [.05 * i for i in range(21)]  # steps of a probability
-_UNSAID = .55  # cosine of the nearest stored sentence up to which the topic counts
+_STORED, _UNSAID = .01, .55  # between these cosines of the nearest stored sentence the topic counts; 0: there is none
 _OF_PLACE = -.3  # score for each e-fold of the place among what is linked with the leaders
-_PLACES = (0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 37, 50, 70, 100, 150, 220, 350, 600, 1000)  # steps of a place
+_PLACES = (0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 37, 50)  # steps of a place; places behind the last count as it does
 
 def _for_everyday() -> list[Tree]:
     "The trees for names and topics of short texts."
@@ -434,7 +434,8 @@ def _for_everyday() -> list[Tree]:
               for name in ("walk2", "cocite3")]
     fame = _against_fame()
     fame = fame | {"leaf_value": [repr(-float(value)) for value in fame["leaf_value"]]}  # here nothing is taken for it
-    unsaid = [_asking(tree, NAMES.index("q_context"), _UNSAID) for tree in (*topics, fame)]
+    near = NAMES.index("q_context")
+    unsaid = [_asking(_asking(tree, near, _UNSAID), near, _STORED, below=False) for tree in (*topics, fame)]
     return [_for_length(tree, "short") for tree in (*names, *unsaid)]
 
 # %% ../../nbs/84_fitting.ipynb #k26t

@@ -425,7 +425,7 @@ def _is_known(name: str, says: np.ndarray, called: np.ndarray, votes: np.ndarray
 def _says(titles: Sequence[str], name: str, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "What each title says of a name, and which titles have only another form of it, such as a plural."
     says = np.array([title_says(title, name) for title in titles])
-    for i in np.flatnonzero((says == NOT_THERE) & (given >= _SURELY)).tolist():  # the words that it stands for are there
+    for i in np.flatnonzero((says == NOT_THERE) & (given >= _SURELY)).tolist():  # it has what the name stands for
         says[i] = ABOUT if _STUDY.search(" ".join(titles[i].split()[:3])) else NAMES_ITS_OWN
     forms = {*stems(name)} if " " not in name else set()
     return says, np.array([bool(forms & {*stems(title)}) for title in titles]) & (says == NOT_THERE) & (given == 0)

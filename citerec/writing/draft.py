@@ -39,7 +39,8 @@ from .bibliography import Bibliography, BibliographyEntry, Paths, papers_of_keys
 from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
 from citerec.writing.gaps import (
-    EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name, work_presented,
+    EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name,
+    work_presented,
 )
 from .insertion import cite_changes, place_at
 from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
