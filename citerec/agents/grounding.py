@@ -232,8 +232,9 @@ _MOST_SHOWN = 30  # words of a quotation in a reason
 _RUBBLE = re.compile(r"""\\[a-z]+ | [{}$|<>~^*] | \#\# | (?<!\w)_\w
   | \b(?:ref|sec|fig|eq|tab)(?:sec|eq|fig)?: | --- | numref | :\w+:
   | \b(?:19|20)\d\d[a-z]?\s*[);]""", re.X)  # of mark-up and of citations
-_MARKERS = r"(?:\s*[,;]?\s*\[(?:OTHERCIT|CITATION)\])*"
-_CITED_HERE = re.compile(rf"{_MARKERS}\s*[,;]?\s*\[CITATION\]{_MARKERS}")
+_GAP = r"(?:\s*[,;])?\s*"  # before a marker; nothing in it can be read in two ways, or many markers would take for ever
+_MARKERS = rf"(?:{_GAP}\[(?:OTHERCIT|CITATION)\])*"
+_CITED_HERE = re.compile(rf"{_MARKERS}{_GAP}\[CITATION\]{_MARKERS}")
 _STARTS = re.compile(r"[A-Z\d“\"‘'\[]")  # a sentence that is not broken off
 _THIS = "[this paper]"
 
@@ -244,7 +245,7 @@ def citing_words(sentences_: str,  # one or two, with [CITATION] for the paper a
     text = next((part for part in parts if "[CITATION]" in part), "")
     if any(m.group().count("[OTHERCIT]") > 1 for m in _CITED_HERE.finditer(text)): return ""
     text = _CITED_HERE.sub(f" {_THIS}", text)
-    text = re.sub(r"(?:\s*[,;]?\s*\[OTHERCIT\])+", " […]", text)
+    text = re.sub(rf"(?:{_GAP}\[OTHERCIT\])+", " […]", text)
     text = re.sub(r"\s+([.,;:?!)])", r"\1", text)
     text = re.sub(r"\(\s*(\[(?:this paper|…)\])\s*\)", r"\1", text).strip().rstrip(":")
     if len(stems(text)) < LEAST_WORDS or text.count("[…]") > 1 or not _STARTS.match(text): return ""
