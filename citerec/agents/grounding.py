@@ -252,9 +252,9 @@ def citing_words(sentences_: str,  # one or two, with [CITATION] for the paper a
     return text if _is_closed(text) and not _RUBBLE.search(text) else ""
 
 def excerpt(text: str,  # a sentence
-              claim: str,
-              around: str = "",  # words that stay
-              ) -> str:  # verbatim, with … where it is cut
+            claim: str,
+            around: str = "",  # words that stay
+            ) -> str:  # verbatim, with … where it is cut
     "The part of a long sentence that has most words of a claim; its beginning unless another part has more of them."
     words, wanted = text.replace(around or "\0", around.replace(" ", "\0")).split(), frozenset(stems(claim))
     at, last = next((i for i, w in enumerate(words) if "\0" in w), -1), max(0, len(words) - _MOST_SHOWN)
@@ -609,9 +609,8 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
     for i, (start, text) in enumerate(snippets(claims, [c.paper.abstract for c in leading], embedder, idf)):
         c, others = leading[i], texts[:i] + texts[i + 1 :]
         why = justify(c, keywords, claims[i], idf, kinds[i], text, cited[i], names, others)
-        out.append(GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim,
-                                 choice=c.choice, strength=c.strength, supporting_snippet=text,
-                                 snippet_start=start if text else None, justification=why))
+        out.append(GroundedPaper(**dict(c), supporting_snippet=text, snippet_start=start if text else None,
+                                 justification=why))
     return out
 
 # %% ../../nbs/58_grounding.ipynb #c019c

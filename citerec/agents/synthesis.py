@@ -12,7 +12,7 @@ __all__ = ['Listed', 'MOST_WORDS', 'SCANT', 'NOTHING_FITS', 'NONE_STANDS_OUT', '
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -24,7 +24,9 @@ from ..indexes.lexical import stems
 from ..ground.identity import YEARS_APART, facts_of, one_paper, surnames, unaccented
 from ..ranking.ranker import StrengthFile, shipped_strength, strength_of
 from ..ranking.signals import SIGNALS
-from ..ground.schema import CitationIntent, Evidence, GroundedPaper, Paper, PipelineState, Recommendation
+from citerec.ground.schema import (
+    CitationIntent, Evidence, GroundedPaper, Paper, PipelineState, Recommendation, Strength,
+)
 from ..ground.settings import Settings, load_settings
 from ..ground.text import american, title_and_abstract
 
@@ -112,7 +114,7 @@ def composed(candidates: Sequence[GroundedPaper],
 
 # %% ../../nbs/59_synthesis.ipynb #ag01
 Listed = TypeVar("Listed", GroundedPaper, Recommendation)
-_FROM_STRONG = ("strong", "likely", "possible", "weak", "")
+_FROM_STRONG: tuple[Strength, ...] = get_args(Strength)
 
 def agreeing(papers: Sequence[Listed],  # in their order
              ) -> list[Listed]:

@@ -56,9 +56,7 @@ def _ungrounded(state: PipelineState) -> dict[str, Any]:
     "The ranked papers without quotations, with a reason made from their signals."
     keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
     return {"grounded_candidates": tuple(
-        GroundedPaper(paper=c.paper, rerank_score=c.rerank_score, confidence=c.confidence, claim=c.claim,
-                      choice=c.choice, strength=c.strength,
-                      justification=justify(c, keywords, claim_of_text(state, c.claim)))
+        GroundedPaper(**dict(c), justification=justify(c, keywords, claim_of_text(state, c.claim)))
         for c in state.reranked_candidates[: state.k])}
 
 # %% ../../nbs/64_pipeline.ipynb #c005_unranked

@@ -416,9 +416,10 @@ def _stairs(column: str,  # of the table
 _FAME = .1  # what a paper loses in score for each e-fold of its citations
 _FAME_STEP, _FAME_STEPS = .25, 36  # width of a step of `in_degree_log`, and how many steps
 
-def _against_fame() -> Tree:
-    "A tree that takes from each paper the more, the more often it is cited."
-    return _stairs("in_degree_log", [_FAME_STEP * i for i in range(_FAME_STEPS)], lambda citations: -_FAME * citations)
+def _by_fame(worth: float,  # what a paper gets in score for each e-fold of its citations
+             ) -> Tree:
+    "A tree that reads how often a paper is cited."
+    return _stairs("in_degree_log", [_FAME_STEP * i for i in range(_FAME_STEPS)], worth.__mul__)
 
 # %% ../../nbs/84_fitting.ipynb #k26s6
 _OF_NAME = {"owner": 2.5, "about_name": -1.0}  # score for a name that is surely a paper's own, or that of another
@@ -432,8 +433,7 @@ def _for_everyday() -> list[Tree]:
     names = [_stairs(name, _SHARES, worth.__mul__) for name, worth in _OF_NAME.items()]
     topics = [_stairs(f"{name}_rank", _PLACES, lambda place: _OF_PLACE * float(np.log1p(place)))
               for name in ("walk2", "cocite3")]
-    fame = _against_fame()
-    fame = fame | {"leaf_value": [repr(-float(value)) for value in fame["leaf_value"]]}  # here nothing is taken for it
+    fame = _by_fame(_FAME)  # gives back what is taken from all texts
     near = NAMES.index("q_context")
     unsaid = [_asking(_asking(tree, near, _UNSAID), near, _STORED, below=False) for tree in (*topics, fame)]
     return [_for_length(tree, "short") for tree in (*names, *unsaid)]
@@ -463,7 +463,7 @@ def with_further(whole: Any,  # a `lightgbm.Booster` for all texts
     for length in _BOUNDS:  # where there are no further trees, those for all texts count fully
         added = _parts(further[length])[1:] if length in further else blocks
         trees += [_for_length(_read_tree(block, _SHARE), length) for block in added]
-    return _model_of(head, [*trees, _against_fame(), *_for_everyday()])
+    return _model_of(head, [*trees, _by_fame(-_FAME), *_for_everyday()])
 
 # %% ../../nbs/84_fitting.ipynb #k26wa
 EMBEDDED = 60  # trees that act where a further embedding is known

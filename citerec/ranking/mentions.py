@@ -365,6 +365,8 @@ class Around:
     "What decides between the papers with a name, beside the name itself."
     meaning: np.ndarray  # float32, shape (dim,): the vector of the text
     words: np.ndarray  # float32, shape (papers,): the share of the text's words
+    cites: np.ndarray  # int64, shape (papers,): citations, without those by papers that are ignored
+    citing: int  # papers of the corpus that have references
     hidden: frozenset[int] = frozenset()  # rows of papers that are ignored
     sentences: ContextIndex | None = None  # citing sentences, without hidden ones
     alone: bool = False  # the text is the name alone, so a paper that is far from it is none the less likely
@@ -375,9 +377,12 @@ def around(corpus: Corpus,
            vector: np.ndarray | None = None,  # of the text; None: it is embedded here
            ) -> Around:
     "Prepare a text for `bearers`."
-    sentences = corpus.context_index
-    return Around(corpus.embedder.embed_query(text) if vector is None else vector, corpus.lexical.shares(text),
-                  frozenset(corpus.columns.rows(exclude_ids)), sentences.without(exclude_ids) if sentences else None)
+    sentences, hidden = corpus.context_index, frozenset(corpus.columns.rows(exclude_ids))
+    cites = corpus.graph.citation_counts().copy()
+    for row in hidden: cites[corpus.graph.references_of(row)] -= 1
+    return Around(corpus.embedder.embed_query(text) if vector is None else vector, corpus.lexical.shares(text), cites,
+                  int(np.count_nonzero(np.diff(corpus.graph.references.indptr))), hidden,
+                  sentences.without(exclude_ids) if sentences else None)
 
 def _called_shares(name: str, text: Around) -> dict[int, float]:
     "The papers that citing sentences call by a name, and their share of these sentences."
@@ -391,13 +396,14 @@ def _called_shares(name: str, text: Around) -> dict[int, float]:
 
 def _voted_for(corpus: Corpus, name: str, text: Around) -> dict[int, float]:
     "The papers that those with a name in their abstract cite far more than others do, and the share of these that do."
-    graph, rows = corpus.graph, _with_words(corpus.lexical, name)
-    citing = np.diff(graph.references.indptr) > 0
-    voters = np.setdiff1d(rows[citing[rows]], [*text.hidden])
+    references, rows = corpus.graph.references, _with_words(corpus.lexical, name)
+    voters = np.setdiff1d(rows[references.indptr[rows + 1] > references.indptr[rows]], [*text.hidden])
     if not 2 <= len(voters) <= _COMMON * len(corpus): return {}
     share = np.full(len(voters), 1 / (len(voters) + _FEWEST), dtype=np.float32)
-    votes, usual = push(graph.references, voters, share), (1 + graph.citation_counts()) / citing.sum()
-    return {int(row): float(votes[row]) for row in top_k(votes, _VOTED, votes > 0) if votes[row] >= _ABOVE * usual[row]}
+    votes = push(references, voters, share)
+    def usual(row: int) -> float: return float(1 + text.cites[row]) / text.citing
+    return {row: float(votes[row]) for row in top_k(votes, _VOTED, votes > 0).tolist()
+            if votes[row] >= _ABOVE * usual(row)}
 
 # %% ../../nbs/44_mentions.ipynb #w013
 _WEIGHTS = {IS_CALLED: 2.0, NAMES_ITS_OWN: .5, VARIANT: -.8, ABOUT: -.8}  # what a title says
@@ -428,7 +434,9 @@ def _says(titles: Sequence[str], name: str, given: np.ndarray) -> tuple[np.ndarr
     for i in np.flatnonzero((says == NOT_THERE) & (given >= _SURELY)).tolist():  # it has what the name stands for
         says[i] = ABOUT if _STUDY.search(" ".join(titles[i].split()[:3])) else NAMES_ITS_OWN
     forms = {*stems(name)} if " " not in name else set()
-    return says, np.array([bool(forms & {*stems(title)}) for title in titles]) & (says == NOT_THERE) & (given == 0)
+    another = (says == NOT_THERE) & (given == 0)
+    for i in np.flatnonzero(another).tolist(): another[i] = not forms.isdisjoint(stems(titles[i]))
+    return says, another
 
 def bearers(corpus: Corpus,
             name: str,
@@ -436,7 +444,7 @@ def bearers(corpus: Corpus,
             plain: bool = False,  # the way it is written does not say that it is a name
             ) -> list[Bearer]:  # likeliest first
     "The papers that may own a name."
-    cites, years = corpus.graph.citation_counts(), corpus.columns.years
+    cites, years = text.cites, corpus.columns.years
     own = corpus.given.papers(name) if corpus.given else {}
     called_by, voted = _called_shares(name, text), _voted_for(corpus, name, text)
     titled = _with_words(corpus.titles.lexical, name)
@@ -543,7 +551,7 @@ def name_owner_signals(corpus: Corpus,
 
 # %% ../../nbs/44_mentions.ipynb #w021
 _FEW_WORDS = 8  # of a text, which say little of a topic
-_SURELY_ITS = .5  # least score; of 25 names in development sentences with such an owner, 23 have the right one
+_SURELY_ITS = .5  # least score; of 24 names in development sentences with such an owner, 23 have the right one
 
 def paper_named(corpus: Corpus,
                 name: str,  # such as BLEU
