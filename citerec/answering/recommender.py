@@ -34,7 +34,7 @@ from citerec.answering.cards import (
     GREY, QUOTE_CSS, STYLE, _bar, as_papers, below, bracketed_year, html_of, list_as_html, list_as_text, nothing,
     notices, path_graph, percentage, remarks, sureness_of, text_width, wrapped,
 )
-from .filters import by_rules, parse_query, reformulate
+from .filters import by_rules, parse_query, reformulate, request_end
 from .library import Library
 from .pipeline import AgentEvent, Pipeline, agent_in_words, trace_rows
 from citerec.answering.search import (
@@ -51,7 +51,7 @@ from citerec.ground.schema import (
 from ..ground.settings import Settings, load_settings
 from ..markup.references import Citable, markdown_address, markdown_text
 from ..ranking.corpus import Corpus
-from ..ranking.ranker import Ranker
+from ..ranking.ranker import Ranker, question_scores
 from ..ranking.sample import open_corpus
 from ..ranking.signals import FAMILIES, NAMES, features
 
@@ -803,6 +803,7 @@ def _found_names(corpus: Corpus, concepts: Counter[str], parsed: ParsedQuery) ->
 
 # %% ../../nbs/69_recommender.ipynb #se06
 _CITED = 20  # papers of the agents that a search takes
+_ASKED_FOR = 100  # the same where the query asks for papers: these come before all others
 
 def _ranking_only(corpus: Corpus, settings: Settings) -> Pipeline:
     "Agents that rank papers and explain none; only the full system asks a language model."
@@ -819,11 +820,22 @@ def _cited(rec: Recommender, parsed: ParsedQuery, retrievers: Sequence[str]) -> 
         except InputError: continue
     return None
 
-# %% ../../nbs/69_recommender.ipynb #se07
 _WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:invent|propos|introduc|publish|wr(?:o|i)t"
                           r"|develop|creat|author|present|came? out|appear)", re.I)
 
+def _to_cite(rec: Recommender, parsed: ParsedQuery, run: PipelineState | None) -> tuple[list[tuple[int, float]], int]:
+    "The papers of the agents as rows and scores, best first, and how many of them come before all others."
+    if run is None: return [], 0
+    ranker = rec._ranking.ranker
+    if ranker and run.evidence and request_end(parsed.original_query) and rec.settings.system != "full":
+        scores = question_scores(ranker, features(run.evidence, queries_in(run), run.filters.written))
+        best = np.argsort(-scores, kind="stable")[:_ASKED_FOR]
+        return [(int(run.evidence.rows[i]), float(scores[i])) for i in best], len(best)
+    ranked = [(rec.corpus.columns.row_of[r.paper.paper_id], r.rerank_score) for r in run.reranked_candidates[:_CITED]]
+    return ranked, int(bool(_WHO_OR_WHEN.search(parsed.original_query)))
 
+
+# %% ../../nbs/69_recommender.ipynb #se07
 def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
             source: Paper | None = None) -> SearchResults:
     "Search for a query that was read, within further limits, or with a paper; for other words where nothing is near."
@@ -838,10 +850,9 @@ def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: i
     retrievers = chosen_retrievers(rec.corpus, _names(limits.get("retrievers"), "retrievers") or settings.retrievers)
     def found(parsed: ParsedQuery) -> SearchResults:
         run = _cited(rec, parsed, retrievers) if source is None else None
-        cited = [(rec.corpus.columns.row_of[r.paper.paper_id], r.rerank_score)
-                 for r in (run.reranked_candidates[:_CITED] if run else ())]
+        cited, lead = _to_cite(rec, parsed, run)
         results = search(rec.corpus, parsed, settings.k if wanted is None else wanted, n, settings.rrf_score_weight,
-                         settings.rrf_k, asked, source, cited, bool(_WHO_OR_WHEN.search(parsed.original_query)),
+                         settings.rrf_k, asked, source, cited, lead,
                          "best" if settings.fusion == "max" else "blend", retrievers)
         results.run = run
         return results
@@ -959,4 +970,4 @@ def _explained(pipeline: Pipeline, lists: Sequence[Recommendations], paper: Any)
     listed = next((one for one in lists if paper in one.state.final_recommendations), None)
     if listed is None:
         raise InputError("This recommendation is in none of the last lists.", "Give its list, too: found=found.")
-    return Explanation(paper, signal_shares(pipeline.corpus, pipeline._reranking.ranker, listed.state, paper))
+    return Explanation(paper, signal_shares(pipeline.corpus, pipeline.ranker, listed.state, paper))
