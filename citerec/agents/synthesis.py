@@ -163,7 +163,7 @@ def worth_showing(candidates: Sequence[GroundedPaper],  # best first
         if same:
             folded.setdefault(same, []).append(known.paper_id)
             dropped["duplicate"] += 1
-        elif low and not (none_reaches and len(kept) < _CLOSEST): dropped["below threshold"] += 1
+        elif low and (given or (none_reaches and len(kept) >= _CLOSEST)): dropped["below threshold"] += 1
         else:
             kept.append(c)
             papers[known.paper_id] = paper
