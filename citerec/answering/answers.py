@@ -306,7 +306,7 @@ _BRACKETS = re.compile(r"[\[【［(]\s*(?:sources?|passages?)?\s*[\^#]?\d[\d\s,;
                        r"|\b(?:source|passage)s?\s+\d+", re.I)
 Source = Literal["extract", "llm", "none"]
 _NOTHING = "No sentence was near enough to be quoted."
-_MADE = {"extract": "Quoted word for word.", "none": "Nothing was read.",
+_MADE = {"extract": "Passages, quoted word for word; no language model wrote this.", "none": "Nothing was read.",
          "llm": "Written by a language model, and checked against the passages."}
 
 def _escaped(text: str) -> str:
@@ -358,7 +358,7 @@ class Answer:
                   "pages": pages_of(p), "relevance_score": p.cosine}
                  for n, p in ((n, self.passages[n - 1]) for n in self.citations)]
         told = asdict(replace(self, passages=()))
-        return {"answer": told.pop("text"), **told, "citations": cited, "sources_used": len(cited),
+        return {"answer": told.pop("text"), **told, "about": self.about, "citations": cited, "sources_used": len(cited),
                 "paper_ids_used": list(dict.fromkeys(c["paper_id"] for c in cited)),
                 "passages": [p.model_dump(mode="json") for p in self.passages]}
 
@@ -371,9 +371,11 @@ class Answer:
 
     def below(self,
               width: int | None = None,  # columns; None: the terminal's, 100 at most
+              whole: bool = False,  # with the cited passages, from beginning to end
               ) -> str:
         "The sources and remarks, for a terminal that has shown the text."
-        sources = (answer_text(f"{label} {verbatim(source_line(p))}", width) for label, p in self.named.items())
+        sources = (answer_text(f"{label} {verbatim(source_line(p))}" + f"\n- {_escaped(p.text)}" * whole, width)
+                   for label, p in self.named.items())
         remarks = (answer_text(f"Note: {_escaped(words)}", width) for words in (*self.notes, *self.flags))
         return "\n\n".join(filter(None, ["\n".join(sources), "\n".join(remarks), self.about]))
 
@@ -430,8 +432,10 @@ _COUNTS = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|elev
 _MANY = re.compile(r"how (?:many|(?P<much>much))\s+(?P<what>\w+)"
                    r"|what (?:percentage|share|number|size) of (?P<of>\w+)", re.I)
 _GOES_ON = re.compile(r"(?:if|when|once|while|then|first|second|third|next|finally|otherwise|until|after)\b", re.I)
-_ANNOUNCES = re.compile(r"""\b(?:must|should|needs?\ to|important|essential|crucial|matters?|challeng\w+|difficult\w*
-    |tricky|tasks?|questions?|problems?|decides?|aims?|goals?)\b""", re.I | re.X)
+_ANNOUNCES = re.compile(r"""\b(?:must|should|(?:needs?|ha(?:s|ve))\ to|important|essential|crucial|matters?|challenging
+    |difficult|tricky
+    |(?:is|are)\ [\w\ ]{0,30}\b(?:task|question|problem|goal|subject|topic|challenge)s?)\b""", re.I | re.X)
+_INDIRECT = re.compile(r"(?:how|why|which|who\w*|what)\b", re.I)  # begins a sentence that asks
 _HOW = r"how (?!many|much|large|big|often|well|long|far|good|accurate|old|fast|likely)"
 _EXPLAINED = re.compile(rf"why|{_HOW}", re.I)  # questions that a sentence or two explain
 _SEEKS = re.compile(r"(?:\w+ )?(?:how|why|when|where|which|who\w*|what (?!is|are|does|'s))\b", re.I)  # not yes or no
@@ -445,7 +449,7 @@ _ASKED = [(re.compile(asked, re.I), re.compile(given, re.I)) for asked, given in
     (r"^why\b|\bcauses?\b|\breasons?\b",
      r"\b(?:because|due to|caused? by|causes?|reasons?|owing to|(?:stem|arise)s? from|explain\w*|lead(?:s|ing)? to"
      r"|result(?:s|ing)? (?:in|from)"
-     r"|so that|otherwise|would|allow\w*|ensur\w*|avoid\w*|prevent\w*)\b"),
+     r"|so|otherwise|would|allow\w*|ensur\w*|avoid\w*|prevent\w*)\b"),
     (f"^{_HOW}",
      r"\b(?:by \w+ing|using|through|then|first|until|when|if|once|each|every|instead of)\b"),
     (r"^(?:since |until )?when\b|^at what\b",
@@ -498,7 +502,7 @@ _FITTING, _DEFINING, _FINDING, _TITLED = .08, .25, .05, .2  # in cosines, added 
 _ACTING = .12  # added if the subject of the sentence does something, in cosines
 _STUDYING, _OPENING, _HANGING, _CONNECTING, _ASKING = .2, .08, .06, .04, .4  # in cosines, subtracted from it
 _FEW, _MANY_WORDS, _LENGTHY = 5, 55, .15  # words
-_RESTATING, _NAMING = .25, .15  # in cosines: subtracted for restating the question; added for naming what it asks for
+_RESTATING, _ANNOUNCING, _NAMING = .25, .12, .15  # in cosines; the last is added, for naming what is asked for
 
 def _another(question: str, sentence: str) -> bool:
     "Whether a sentence is about another version than the question: GPT-4 instead of GPT-3."
@@ -519,7 +523,7 @@ def kind_fit(question: str,
     words, value = len(sentence.split()), 0.0
     tells = _tells(question, sentence)
     value += _FITTING * tells
-    if _SEEKS.match(question): value -= _FITTING * bool(_ANNOUNCES.search(sentence))
+    if _SEEKS.match(question): value -= _ANNOUNCING * bool(_ANNOUNCES.search(sentence))
     names = _names(question, sentence, title)
     if which := _WHICH.match(question):
         value += _FITTING * names + _NAMING * _is_one(which["what"].lower(), sentence, title)
@@ -539,7 +543,8 @@ def kind_fit(question: str,
     value -= _ASKING * _another(question, sentence)
     value -= _OPENING * bool(_BOASTS.search(sentence) and not _BEST.search(question))
     value -= _CONNECTING * bool(_CONNECTS.match(sentence))
-    return value - _ASKING * sentence.rstrip("\"')”").endswith("?") - _LENGTHY * (not _FEW <= words <= _MANY_WORDS)
+    asks = sentence.rstrip("\"')”").endswith("?") or bool(_INDIRECT.match(sentence))
+    return value - _ASKING * asks - _LENGTHY * (not _FEW <= words <= _MANY_WORDS)
 
 # %% ../../nbs/66_answers.ipynb #e011
 @dataclass(frozen=True)
