@@ -36,7 +36,7 @@ GATES = {
     # 1,240 lines came with retrievers by name, the full system, services and folders of embeddings, limits in Qdrant,
     # passages on a server, the checked loop, Swagger and dropped PDFs; 600 with the owners of names, words beside
     # percentages, reasons that are looked up, the reader of intent, own entries by name and the lab's commands for them
-    "exported lines": (38_343, 33_000),
+    "exported lines": (38_412, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

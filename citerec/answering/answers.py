@@ -306,7 +306,7 @@ _BRACKETS = re.compile(r"[\[【［(]\s*(?:sources?|passages?)?\s*[\^#]?\d[\d\s,;
                        r"|\b(?:source|passage)s?\s+\d+", re.I)
 Source = Literal["extract", "llm", "none"]
 _NOTHING = "No sentence was near enough to be quoted."
-_MADE = {"extract": "Quoted word for word.", "none": "Nothing was read.",
+_MADE = {"extract": "Passages, quoted word for word; no language model wrote this.", "none": "Nothing was read.",
          "llm": "Written by a language model, and checked against the passages."}
 
 def _escaped(text: str) -> str:
@@ -358,7 +358,7 @@ class Answer:
                   "pages": pages_of(p), "relevance_score": p.cosine}
                  for n, p in ((n, self.passages[n - 1]) for n in self.citations)]
         told = asdict(replace(self, passages=()))
-        return {"answer": told.pop("text"), **told, "citations": cited, "sources_used": len(cited),
+        return {"answer": told.pop("text"), **told, "about": self.about, "citations": cited, "sources_used": len(cited),
                 "paper_ids_used": list(dict.fromkeys(c["paper_id"] for c in cited)),
                 "passages": [p.model_dump(mode="json") for p in self.passages]}
 
@@ -371,9 +371,11 @@ class Answer:
 
     def below(self,
               width: int | None = None,  # columns; None: the terminal's, 100 at most
+              whole: bool = False,  # with the cited passages, from beginning to end
               ) -> str:
         "The sources and remarks, for a terminal that has shown the text."
-        sources = (answer_text(f"{label} {verbatim(source_line(p))}", width) for label, p in self.named.items())
+        sources = (answer_text(f"{label} {verbatim(source_line(p))}" + f"\n- {_escaped(p.text)}" * whole, width)
+                   for label, p in self.named.items())
         remarks = (answer_text(f"Note: {_escaped(words)}", width) for words in (*self.notes, *self.flags))
         return "\n\n".join(filter(None, ["\n".join(sources), "\n".join(remarks), self.about]))
 
@@ -407,11 +409,13 @@ _BOASTS = re.compile(r"\b(?:outperform\w*|state[- ]of[- ]the[- ]art|competitive|
 _CONNECTS = re.compile(r"(?:however|moreover|furthermore|and|but|yet|thus|therefore|hence|also|in addition|additionally"
                        r"|as a result|consequently|instead|finally|on the (?:one|other) hand|in contrast"
                        r"|second),? ", re.I)
-_HANGS = re.compile(r"""(?:however|moreover|furthermore|and|but|yet|thus|therefore|hence|also|in\ addition|additionally
+_HANGS = re.compile(r"""(?:(?:if|when|once|while|although|as|with|in|by|for|from|of|because|since)\s
+    |however|moreover|furthermore|and|but|yet|thus|therefore|hence|also|in\ addition|additionally
     |specifically|in\ particular|then|to\ (?:this|do\ so|\w+\ (?:this|these|it|that))\b[^,]{0,40}|as\ a\ result
     |consequently|for\ (?:this|example)|instead|finally)?,?\ ?
     \b(?:this|that|these|those|it|its|they|their|such|he|she
-      |the\ (?:former|latter|proposed|resulting|method|model|approach|algorithm|technique|framework))\b
+      |the\ (?:former|latter|proposed|resulting|method|model|approach|algorithm|technique|framework|analysis
+        |design))\b
     (?!\ (?:paper|work|article|study))""", re.I | re.X)
 _DEFINES = re.compile(r"""(?:in\ [\w\ ]{3,40},\ )?(?:the\ |an?\ )?(?P<what>[^,.;:?]{2,60}?)(?:\ \([^()]{1,40}\))?,?
     \ (?:is|are|refers?|aims?|means?|denotes?|seeks?|concerns?|occurs?)\b""", re.I | re.X)
@@ -427,12 +431,29 @@ _COUNTS = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|elev
                      r"thousands?|[mb]illions?)\b", re.I)
 _MANY = re.compile(r"how (?:many|(?P<much>much))\s+(?P<what>\w+)"
                    r"|what (?:percentage|share|number|size) of (?P<of>\w+)", re.I)
+_GOES_ON = re.compile(r"(?:if|when|once|while|then|first|second|third|next|finally|otherwise|until|after)\b", re.I)
+_ANNOUNCES = re.compile(r"""\b(?:must|should|(?:needs?|ha(?:s|ve))\ to|important|essential|crucial|matters?|challenging
+    |difficult|tricky
+    |(?:is|are)\ [\w\ ]{0,30}\b(?:task|question|problem|goal|subject|topic|challenge)s?)\b""", re.I | re.X)
+_INDIRECT = re.compile(r"(?:how|why|which|who\w*|what)\b", re.I)  # begins a sentence that asks
+_HOW = r"how (?!many|much|large|big|often|well|long|far|good|accurate|old|fast|likely)"
+_EXPLAINED = re.compile(rf"why|{_HOW}", re.I)  # questions that a sentence or two explain
+_SEEKS = re.compile(r"(?:\w+ )?(?:how|why|when|where|which|who\w*|what (?!is|are|does|'s))\b", re.I)  # not yes or no
+_WHICH = re.compile(r"""(?:\w+\ )?(?:which|what)\ (?!(?:is|are|do|does|did|was|were|can|could|would|will|should|has
+    |have|happens?|makes?|causes?|of)\b)(?P<what>[\w-]+)""", re.I | re.X)
+_WHO = re.compile(r"(?:by |from )?who(?:m|se)?\b", re.I)
+_PAPER = re.compile(r"(?:paper|work|article|study)s?", re.I)
 
 # %% ../../nbs/66_answers.ipynb #e002
 _ASKED = [(re.compile(asked, re.I), re.compile(given, re.I)) for asked, given in (
     (r"^why\b|\bcauses?\b|\breasons?\b",
      r"\b(?:because|due to|caused? by|causes?|reasons?|owing to|(?:stem|arise)s? from|explain\w*|lead(?:s|ing)? to"
-     r"|result(?:s|ing)? (?:in|from))\b"),
+     r"|result(?:s|ing)? (?:in|from)"
+     r"|so|otherwise|would|allow\w*|ensur\w*|avoid\w*|prevent\w*)\b"),
+    (f"^{_HOW}",
+     r"\b(?:by \w+ing|using|through|then|first|until|when|if|once|each|every|instead of)\b"),
+    (r"^(?:since |until )?when\b|^at what\b",
+     r"\b(?:when|once|after|until|unless|if|as soon as|whenever|before|during|by the end|in \d{4})\b"),
     (r"\b(?:differ\w*|versus|vs|compar\w+)\b",
      r"\b(?:whereas|while|unlike|in contrast|compared|differ\w*|rather than)\b"),
     (r"^(?:is|are|does|do|did|can|could|has|have|was|were|should|will)\b",
@@ -444,12 +465,44 @@ _ASKED = [(re.compile(asked, re.I), re.compile(given, re.I)) for asked, given in
     (r"\b(?:dataset|benchmark|corpora|corpus|data sets?)", r"\b(?:dataset|corpus|benchmark|collection)s?\b.*\d"
                                                           r"|\bwe (?:introduce|present|release|propose|create)\b"))]
 
+def _tells(question: str, sentence: str) -> bool:
+    "Whether a sentence has words that introduce what a question asks for, and then something new."
+    known = {*stems(question)}
+    def is_new(m: re.Match[str]) -> bool:
+        introduced = re.split("[,;:]", sentence[m.start() :], maxsplit=1)[0]
+        return m[0].isdigit() or not _SEEKS.match(question) or bool({*stems(introduced)} - {*stems(m[0])} - known)
+    return any(is_new(m) for asked, given in _ASKED if asked.search(question) for m in given.finditer(sentence))
+
+# %% ../../nbs/66_answers.ipynb #e002n
+_NEW, _EXPLAINING = 6, 10  # words that the question does not have: of an answer, and of an explanation
+_PREDICATE = 8  # words after "is" that say what something is
+
+def _restates(question: str, words: str) -> float:
+    "How little words say that a question does not, 0 to 1; 0 for a question that \"yes\" may answer."
+    if not _SEEKS.match(question): return 0.0
+    new, wanted = {*stems(words)} - {*stems(question)}, _EXPLAINING if _EXPLAINED.match(question) else _NEW
+    return max(0.0, 1 - len(new) / wanted)
+
+def _names(question: str, sentence: str, title: str) -> bool:
+    "Whether a sentence has a name that a question does not have; its first word only if the title has it, too."
+    known, own = {*stems(question)}, {*stems(title)}
+    names = [m for m in TERM.finditer(sentence) if _is_name(m[0], False) and m[0].lower() not in STOPWORDS]
+    return any((m.start() or {*stems(m[0])} & own) and not {*stems(m[0])} & known for m in names)
+
+def _is_one(what: str, sentence: str, title: str) -> bool:
+    "Whether a sentence says that something is what a question asks for, or names the one that its paper is about."
+    named, _, kind = title.partition(":")
+    if kind and {*stems(named)} <= {*stems(sentence)} and is_akin(what, words_and_stems(kind)): return True
+    m = _DEFINES.match(sentence)
+    return m is not None and is_akin(what, words_and_stems(" ".join(sentence[m.end() :].split()[:_PREDICATE])))
+
 # %% ../../nbs/66_answers.ipynb #e002b
 _HALF = .5  # words name the topic if they have at least this share of the question's words
 _FITTING, _DEFINING, _FINDING, _TITLED = .08, .25, .05, .2  # in cosines, added to the value of a sentence
 _ACTING = .12  # added if the subject of the sentence does something, in cosines
 _STUDYING, _OPENING, _HANGING, _CONNECTING, _ASKING = .2, .08, .06, .04, .4  # in cosines, subtracted from it
 _FEW, _MANY_WORDS, _LENGTHY = 5, 55, .15  # words
+_RESTATING, _ANNOUNCING, _NAMING = .25, .12, .15  # in cosines; the last is added, for naming what is asked for
 
 def _another(question: str, sentence: str) -> bool:
     "Whether a sentence is about another version than the question: GPT-4 instead of GPT-3."
@@ -468,22 +521,30 @@ def kind_fit(question: str,
              ) -> float:  # added to a cosine
     "How well a sentence is of the kind that a question asks for."
     words, value = len(sentence.split()), 0.0
-    value += _FITTING * any(asked.search(question) and given.search(sentence) for asked, given in _ASKED)
+    tells = _tells(question, sentence)
+    value += _FITTING * tells
+    if _SEEKS.match(question): value -= _ANNOUNCING * bool(_ANNOUNCES.search(sentence))
+    names = _names(question, sentence, title)
+    if which := _WHICH.match(question):
+        value += _FITTING * names + _NAMING * _is_one(which["what"].lower(), sentence, title)
+        if _PAPER.fullmatch(which["what"]): value += _TITLED * coverage(question, stems(title), idf)
+    if _WHO.match(question): value -= _ASKING * (not names)
     subject, doer = (m["what"] if m else "" for m in (_DEFINES.match(sentence), _DOES.match(sentence)))
     if not _WHAT.match(question) or _ALSO.search(question):
         if _FINDS.search(sentence): value += _FINDING + _TITLED * coverage(question, stems(title), idf)
-        value -= _OPENING * (own_statement(sentence) < 0)
+        value -= _OPENING * (own_statement(sentence) < 0 and not tells)
     if _WHAT.match(question):
         value += max(_DEFINING * _is_topic(subject, question, idf), _ACTING * _is_topic(doer, question, idf))
         value += _TITLED * _is_topic(title.partition(":")[0], question, idf)
     if many := _MANY.search(question):
-        counted = many["much"] or {*stems(many["what"] or many["of"])} <= {*stems(sentence)}
+        counted = many["much"] or is_akin((many["what"] or many["of"]).lower(), words_and_stems(sentence))
         value -= 0 if counted and _COUNTS.search(sentence) else _ASKING
     value -= _STUDYING * bool(_STUDIES.search(sentence)) + _HANGING * bool(_HANGS.match(sentence))
     value -= _ASKING * _another(question, sentence)
     value -= _OPENING * bool(_BOASTS.search(sentence) and not _BEST.search(question))
     value -= _CONNECTING * bool(_CONNECTS.match(sentence))
-    return value - _ASKING * sentence.rstrip("\"')”").endswith("?") - _LENGTHY * (not _FEW <= words <= _MANY_WORDS)
+    asks = sentence.rstrip("\"')”").endswith("?") or bool(_INDIRECT.match(sentence))
+    return value - _ASKING * asks - _LENGTHY * (not _FEW <= words <= _MANY_WORDS)
 
 # %% ../../nbs/66_answers.ipynb #e011
 @dataclass(frozen=True)
@@ -494,11 +555,27 @@ class Quotation:
     end: int
     value: float  # how well it answers, in cosines
 
-def _linked(before: AbstractSentence | None, s: AbstractSentence) -> int:
-    "Where a quotation begins: at the sentence before, if this one refers to it."
-    if not before or not _HANGS.match(s.text): return s.start
-    short = len(before.text.split()) + len(s.text.split()) <= _MANY_WORDS and not before.text.endswith("?")
-    return before.start if short else s.start
+_LONGEST, _NEIGHBOURS = 80, 2  # words of a quotation, at most; sentences before and after the one that answers
+_SUBJECT = re.compile(r"(?:the|an?|each|every|any) ([\w-]+)", re.I)
+
+def _is_short(parts: Sequence[AbstractSentence]) -> bool: return sum(len(s.text.split()) for s in parts) <= _LONGEST
+
+def _linked(own: Sequence[AbstractSentence], i: int) -> int:
+    "Where a quotation begins: at the sentence before, if this one refers to it, and so on."
+    first = i
+    while 0 < first > i - _NEIGHBOURS and _HANGS.match(own[first].text) and _is_short(own[first - 1 : i + 1]) \
+            and not own[first - 1].text.endswith("?"): first -= 1
+    return own[first].start
+
+def _continued(question: str, own: Sequence[AbstractSentence], i: int) -> int:
+    "Where a quotation ends: after the sentences that go on with an explanation, if the question wants one."
+    last = i
+    while _EXPLAINED.match(question) and last < min(i + _NEIGHBOURS, len(own) - 1) and _is_short(own[i : last + 2]):
+        after, new = own[last + 1].text, own[last].stems - {*stems(question)}
+        subject = _SUBJECT.match(after)
+        if not (_HANGS.match(after) or _GOES_ON.match(after) or subject and {*stems(subject[1])} & new): break
+        last += 1
+    return own[last].start + len(own[last].text)
 
 # %% ../../nbs/66_answers.ipynb #e012
 _EMBEDDED = 48  # most sentences that are embedded; each takes 5 ms
@@ -516,25 +593,35 @@ def _whole(text: str) -> list[AbstractSentence]:
     found = (replace(s, start=start + s.start) for start, line in lines for s in quotable_sentences(line))
     return [s for s in found if s.start or not s.text[0].islower()]
 
-def _pairs(passage: Passage) -> list[tuple[AbstractSentence | None, AbstractSentence]]:
-    "The sentences of a passage, each with the one before; none if the passage seems written for a machine."
-    if gives_orders(f"{passage.title}\n{passage.text}"): return []
-    own = _whole(passage.text)
-    return list(zip([None, *own], own, strict=False))
+def _own(passage: Passage) -> list[AbstractSentence]:
+    "The sentences of a passage; none if the passage seems written for a machine."
+    return [] if gives_orders(f"{passage.title}\n{passage.text}") else _whole(passage.text)
 
-def _valued(question: str, passages: Sequence[Passage], embedder: Embedder | None, idf: Idf) -> list[Quotation]:
+_HANDED_ON, _SHARED = .9, .7  # shares of the topic of a sentence that the next one has, and that count for it
+
+def _valued(question: str, passages: Sequence[Passage], embedder: Embedder | None, idf: Idf,
+            restating: float = _RESTATING) -> list[Quotation]:  # 0: words that only restate the question count in full
     "The sentences of all passages, best first."
-    found = [(n, before, s) for n, p in enumerate(passages, 1) for before, s in _pairs(p)]
+    texts = [_own(p) for p in passages]
     def by_words(s: AbstractSentence) -> float: return _WORDS * coverage(question, s.stems, idf)
-    found = sorted(found, key=lambda one: -by_words(one[2]) - (passages[one[0] - 1].cosine or 0))[:_EMBEDDED]
+    found = sorted(((n, i) for n, own in enumerate(texts) for i in range(len(own))),
+                   key=lambda one: -by_words(texts[one[0]][one[1]]) - (passages[one[0]].cosine or 0))[:_EMBEDDED]
     if not found: return []
-    if embedder: cosines = (embedder.embed([s.text for *_, s in found]) @ embedder.embed_query(question)).tolist()
-    else: cosines = [passages[n - 1].cosine or 0.0 for n, *_ in found]
-    def whole(cosine: float, n: int, before: AbstractSentence | None, s: AbstractSentence) -> Quotation:
-        value = cosine + by_words(s) + kind_fit(question, s.text, passages[n - 1].title, idf)
-        return Quotation(n, _linked(before, s), s.start + len(s.text), value)
-    quotations = (whole(cosine, *one) for cosine, one in zip(cosines, found, strict=True))
-    return sorted(quotations, key=lambda q: (-q.value, q.number, q.start))
+    if embedder:
+        cosines = (embedder.embed([texts[n][i].text for n, i in found]) @ embedder.embed_query(question)).tolist()
+    else: cosines = [passages[n].cosine or 0.0 for n, _ in found]
+    topics = {(n, i): cosine + by_words(texts[n][i]) for (n, i), cosine in zip(found, cosines, strict=True)}
+    out, handed = list[Quotation](), 0.0
+    for n, i in sorted(topics):
+        own, topic = texts[n], topics[n, i]
+        hangs = i > 0 and bool(_HANGS.match(own[i].text))
+        handed = max(topic, (1.0 if hangs else _HANDED_ON) * (handed if i else passages[n].cosine or 0))
+        if not _WHAT.match(question): topic += _SHARED * (handed - topic)
+        q = Quotation(n + 1, _linked(own, i), _continued(question, own, i), 0.0)
+        value = topic + kind_fit(question, own[i].text, passages[n].title, idf)
+        value -= restating * _restates(question, passages[n].text[own[i].start : q.end])
+        out.append(replace(q, value=value))
+    return sorted(out, key=lambda q: (-q.value, q.number, q.start))
 
 # %% ../../nbs/66_answers.ipynb #e013
 def extract(question: str,
@@ -554,7 +641,8 @@ def extract(question: str,
         second = any(q.number == c.number for c in chosen) and q.value < valued[0].value - _SECOND
         twice = sum(q.number == c.number for c in chosen) > 1
         if q.value < least or again or second or twice or len(chosen) >= (_QUOTED if answers else 2): continue
-        chosen.append(q)
+        start = max([q.start, *(c.end for c in chosen if c.number == q.number and c.start <= q.start < c.end)])
+        chosen.append(replace(q, start=start))
         seen.append(said)
     return chosen, answers
 
@@ -581,7 +669,7 @@ def told(passages: Sequence[Passage],  # numbered from 1
          ) -> list[Quotation]:
     "For each passage, the sentence that says what its paper does; for a query without a question."
     def first(n: int, p: Passage) -> list[Quotation]:
-        own = sorted((s for _, s in _pairs(p)), key=lambda s: -own_statement(s.text))[:1]
+        own = sorted(_own(p), key=lambda s: -own_statement(s.text))[:1]
         return [Quotation(n, s.start, s.start + len(s.text), 1.0) for s in own]
     return [q for n, p in enumerate(passages, 1) for q in first(n, p)]
 
@@ -604,7 +692,7 @@ def is_well_answered(question: str,
                      ) -> bool:
     "Whether a sentence of the cited passages answers a question well; words of the question in the title count, too."
     titles = [_WORDS * coverage(question, {*stems(p.title)}, idf) for p in passages]
-    return any(q.value + titles[q.number - 1] >= _WELL for q in _valued(question, passages, embedder, idf))
+    return any(q.value + titles[q.number - 1] >= _WELL for q in _valued(question, passages, embedder, idf, 0.0))
 
 # %% ../../nbs/66_answers.ipynb #h001
 _HEADING = 120  # most characters of a first line that is the name of a section

@@ -89,7 +89,6 @@ def request_end(text: str,  # a query
         elif not (_AFTER_WORKS if asks else _BEFORE_WORKS).fullmatch(word): return words[at].start() if asks else 0
     return words[-1].start() if asks else 0
 
-
 # %% ../../nbs/62_filters.ipynb #c009
 _ASKING = said(r"\W*(?:(?:hi|hello|hey)\b[\s,!.]*)?(?:(?:could|can|would|will) you (?:please )?|please |i(?:['’]m| am)"
                r" (?:looking|searching) (?:for|to find) "

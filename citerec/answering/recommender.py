@@ -834,7 +834,6 @@ def _to_cite(rec: Recommender, parsed: ParsedQuery, run: PipelineState | None) -
     ranked = [(rec.corpus.columns.row_of[r.paper.paper_id], r.rerank_score) for r in run.reranked_candidates[:_CITED]]
     return ranked, int(bool(_WHO_OR_WHEN.search(parsed.original_query)))
 
-
 # %% ../../nbs/69_recommender.ipynb #se07
 def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
             source: Paper | None = None) -> SearchResults:

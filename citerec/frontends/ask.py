@@ -134,7 +134,7 @@ _OWN, _CORPUS = "My PDFs", "The corpus"
 class _Fields:
     "The fields of the question view."
     def __init__(self, ask: Callable[[], Any], stop: Callable[[], Any]):
-        self.button = button_of("Ask", "Answer from these papers alone", ask, "primary")
+        self.button = button_of("Ask", "Answer from these papers; without a model: by their passages", ask, "primary")
         self.halt = button_of("Stop", "Stop the answer", stop)
         self.halt.layout.display = "none"
         self.text = widgets.Text(placeholder="Ask: How does self-attention scale with the length of a text?",

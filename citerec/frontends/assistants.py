@@ -117,8 +117,11 @@ def _add_asking(server: MCPServer, recommender: Recommender, library: Library) -
             asked = recommender if source == "corpus" else library
             told = (await asked.aask(question, k)).to_dict()
             names = ("source_index", "paper_id", "paper_title", "section", "pages")
-            return _readable({"answer": told["answer"], "confidence": told["confidence"], "notes": told["notes"],
-                              "citations": [_small(cited, names) for cited in told["citations"]]})
+            cited = [_small(one, names) for one in told["citations"]]
+            if source == "library":  # the tool `paper` cannot show these
+                for one in cited: one["passage"] = told["passages"][one["source_index"] - 1]["text"]
+            said = {name: told[name] for name in ("answer", "about", "confidence", "notes")}
+            return _readable(said | {"citations": cited})
 
 def _mended(item: Any) -> Any:
     "A message that could not be read because of half a character, with a question mark instead; else what came."

@@ -708,6 +708,7 @@ def _ask(args: argparse.Namespace) -> int:
     --paper ID ...        look in this paper of the library only
     -k, --k N=5           papers or passages behind the answer, 1 to 50
     {limits}{loading}
+    --passages            show the cited passages whole
     --json                print JSON, all at once
     --markdown            print Markdown, all at once
     {quiet}
@@ -723,7 +724,7 @@ def _ask(args: argparse.Namespace) -> int:
             elif not whole: print(visible(plain(part)), end="", flush=True)
     assert answer, "an answer ends with itself"
     if args.json: print_json(answer.to_dict())
-    else: print(answer.to_markdown() if args.markdown else f"\n\n{answer.below()}")
+    else: print(answer.to_markdown() if args.markdown else f"\n\n{answer.below(whole=args.passages)}")
     return 0
 
 # %% ../../nbs/98_commands.ipynb #s005
