@@ -35,7 +35,12 @@ _FORMS = {  # kind of a statement -> how it reads
     "close": r"it is close to your (?:text|sentence) in meaning",
     "little": r"little connects it with your (?:text|sentence)",
     "own": r"it (?:\w+ly )?(?P<verb>\w+s)(?: and \w+s)?(?P<rest> .+)"}
-_PARTS = re.compile(r"; (?=(?:it|its|the|little) )(?=[^“”]*(?:“[^”]*”[^“”]*)*$)")
+_PARTS = re.compile(r"; (?=(?:it|its|the|little) )")
+
+def _parts(text: str) -> list[str]:
+    "The parts of a reason; a quotation, which may hold another one, stays whole."
+    ends = [m for m in _PARTS.finditer(text) if text.count("“", 0, m.start()) == text.count("”", 0, m.start())]
+    return [text[a:b] for a, b in zip([0, *(m.end() for m in ends)], [*(m.start() for m in ends), None], strict=True)]
 
 def statements(reason: str,
                ) -> list[tuple[str, dict[str, str]]]:  # kind, and what is said; the kind "" for what has no known form
@@ -43,7 +48,7 @@ def statements(reason: str,
     text = reason[:-1] if reason.endswith(".") else reason
     if whole := re.fullmatch(_FORMS["cited"], text): return [("cited", whole.groupdict())]
     out = []
-    for part in _PARTS.split(text[:1].lower() + text[1:]):
+    for part in _parts(text[:1].lower() + text[1:]):
         found = ((kind, m) for kind, form in _FORMS.items() if kind != "cited" and (m := re.fullmatch(form, part)))
         kind, m = next(found, ("", None))
         out.append((kind, m.groupdict() if m else {"part": part}))
