@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'BY_TITLE', 'Paths', 'Fits', 'BibliographyEntry', 'recognise', 'ReadFile', 'record_cited',
-           'BibliographyReport', 'paths_in', 'Bibliography', 'papers_of_keys', 'Support', 'Supports']
+           'BibliographyReport', 'paths_in', 'Bibliography', 'papers_of_keys', 'Support', 'Supports', 'entry_titled']
 
 # %% ../../nbs/72_bibliography.ipynb #c003
 import html
+import math
 import os
 import re
 from collections import Counter
@@ -22,6 +23,7 @@ from ..agents.quotation import snippets
 from ..answering.cards import table_html, table_text
 from ..ranking.corpus import Corpus
 from ..indexes.embedding import Embedder
+from ..indexes.lexical import stems
 from ..indexes.store import top_k
 from ..ground.errors import InputError
 from ..ground.files import made_once, sha256_of
@@ -434,6 +436,26 @@ def _supports(bibliography: Bibliography, sentence: str, k: int, previous: str, 
                             paper.text_kind if text else "title",
                             dict(zip(SIGNALS, signals[i].tolist(), strict=True)))
                     for i, paper, (_, text) in zip(best, papers, quotes, strict=True))
+
+# %% ../../nbs/72_bibliography.ipynb #c043
+_COMMON = .135  # share of the corpus' papers with a word from which on it says nothing of a title
+_WORDS_OF_TITLE = 2  # least words that only this title has
+_AHEAD = .7  # most weight of the next entry, as a share
+
+def entry_titled(bibliography: Bibliography,
+                 text: str,  # the words that belong to a citation
+                 ) -> BibliographyEntry | None:  # None: no entry is meant that clearly
+    "The entry whose title has at least two words of a text that no other title of the bibliography has."
+    if not (corpus := bibliography.corpus) or not bibliography.papers: return None
+    places, weights = bibliography._list.titles.places, dict[int, list[float]]()
+    for stem in {*stems(text)}:
+        share = (1 + corpus.lexical.frequencies.get(stem, 0)) / len(corpus)
+        if len(where := places.get(stem, ())) == 1 and share < _COMMON:
+            weights.setdefault(where[0], []).append(-math.log(share))
+    if not weights: return None
+    best, *others = sorted(weights, key=lambda i: -sum(weights[i]))
+    if others and sum(weights[others[0]]) >= _AHEAD * sum(weights[best]): return None
+    return bibliography.papers[best][0] if len(weights[best]) >= _WORDS_OF_TITLE else None
 
 # %% ../../nbs/72_bibliography.ipynb #d387e2ca
 def _refreshed(bibliography: Bibliography) -> Bibliography:
