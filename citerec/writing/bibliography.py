@@ -23,7 +23,6 @@ from ..agents.quotation import snippets
 from ..answering.cards import table_html, table_text
 from ..ranking.corpus import Corpus
 from ..indexes.embedding import Embedder
-from ..indexes.lexical import stems
 from ..indexes.store import top_k
 from ..ground.errors import InputError
 from ..ground.files import made_once, sha256_of
@@ -438,7 +437,7 @@ def _supports(bibliography: Bibliography, sentence: str, k: int, previous: str, 
                     for i, paper, (_, text) in zip(best, papers, quotes, strict=True))
 
 # %% ../../nbs/72_bibliography.ipynb #c043
-_COMMON = .135  # share of the corpus' papers with a word from which on it says nothing of a title
+_COMMON = 2.0  # inverse document frequency up to which a word says nothing of a title: of a word in every seventh paper
 _WORDS_OF_TITLE = 2  # least words that only this title has
 _AHEAD = .7  # most weight of the next entry, as a share
 
@@ -447,15 +446,12 @@ def entry_titled(bibliography: Bibliography,
                  ) -> BibliographyEntry | None:  # None: no entry is meant that clearly
     "The entry whose title has at least two words of a text that no other title of the bibliography has."
     if not (corpus := bibliography.corpus) or not bibliography.papers: return None
-    places, weights = bibliography._list.titles.places, dict[int, list[float]]()
-    for stem in {*stems(text)}:
-        share = (1 + corpus.lexical.frequencies.get(stem, 0)) / len(corpus)
-        if len(where := places.get(stem, ())) == 1 and share < _COMMON:
-            weights.setdefault(where[0], []).append(-math.log(share))
-    if not weights: return None
-    best, *others = sorted(weights, key=lambda i: -sum(weights[i]))
-    if others and sum(weights[others[0]]) >= _AHEAD * sum(weights[best]): return None
-    return bibliography.papers[best][0] if len(weights[best]) >= _WORDS_OF_TITLE else None
+    said, n = corpus.lexical.frequencies, len(corpus)
+    weights = [([w for stem in only if (w := math.log(n / (1 + said.get(stem, 0)))) > _COMMON], row)
+               for row, only in bibliography._list.titles.only_in(text).items()]
+    (best, row), *others = sorted(weights, key=lambda of: -sum(of[0])) or [([], 0)]
+    is_meant = len(best) >= _WORDS_OF_TITLE and (not others or sum(others[0][0]) < _AHEAD * sum(best))
+    return bibliography.papers[row][0] if is_meant else None
 
 # %% ../../nbs/72_bibliography.ipynb #d387e2ca
 def _refreshed(bibliography: Bibliography) -> Bibliography:
