@@ -534,7 +534,7 @@ def _draft_fill(args: argparse.Namespace) -> int:
     --gaps              also list sentences that need a citation and have no slot, with what comes nearest; in a
                         terminal each is asked for, and nothing is written into them unasked
     --sure-gaps         the same, but gaps that surely need a citation, and name an entry of the bibliography, are
-                        written without a question: 24 of 26 were right in drafts without half of their citations
+                        written without a question: 30 of 33 were right in drafts without half of their citations
     {json}{loading}{progress}
     """
     draft = _open_draft(args, args.draft, args.also or ())

@@ -91,6 +91,13 @@ class ListWords:
         n = len(self.places.get(stem, ()))
         return float(np.log1p((len(self.counts) - n + .5) / (n + .5))) if n else 0.0
 
+    def only_in(self, text: str) -> dict[int, list[str]]:
+        "The texts that have stems of a query which no other text has, and these stems."
+        alone: dict[int, list[str]] = {}
+        for stem in {*stems(text)}:
+            if len(where := self.places.get(stem, [])) == 1: alone.setdefault(where[0], []).append(stem)
+        return alone
+
     def bm25(self, text: str) -> np.ndarray:
         "BM25 of every text for a query."
         scores, mean = np.zeros(len(self.counts)), max(self.lengths.mean(), 1) if len(self.counts) else 1

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'BY_TITLE', 'Paths', 'Fits', 'BibliographyEntry', 'recognise', 'ReadFile', 'record_cited',
-           'BibliographyReport', 'paths_in', 'Bibliography', 'papers_of_keys', 'Support', 'Supports']
+           'BibliographyReport', 'paths_in', 'Bibliography', 'papers_of_keys', 'Support', 'Supports', 'entry_titled']
 
 # %% ../../nbs/72_bibliography.ipynb #c003
 import html
+import math
 import os
 import re
 from collections import Counter
@@ -434,6 +435,23 @@ def _supports(bibliography: Bibliography, sentence: str, k: int, previous: str, 
                             paper.text_kind if text else "title",
                             dict(zip(SIGNALS, signals[i].tolist(), strict=True)))
                     for i, paper, (_, text) in zip(best, papers, quotes, strict=True))
+
+# %% ../../nbs/72_bibliography.ipynb #c043
+_COMMON = 2.0  # inverse document frequency up to which a word says nothing of a title: of a word in every seventh paper
+_WORDS_OF_TITLE = 2  # least words that only this title has
+_AHEAD = .7  # most weight of the next entry, as a share
+
+def entry_titled(bibliography: Bibliography,
+                 text: str,  # the words that belong to a citation
+                 ) -> BibliographyEntry | None:  # None: no entry is meant that clearly
+    "The entry whose title has at least two words of a text that no other title of the bibliography has."
+    if not (corpus := bibliography.corpus) or not bibliography.papers: return None
+    said, n = corpus.lexical.frequencies, len(corpus)
+    weights = [([w for stem in only if (w := math.log(n / (1 + said.get(stem, 0)))) > _COMMON], row)
+               for row, only in bibliography._list.titles.only_in(text).items()]
+    (best, row), *others = sorted(weights, key=lambda of: -sum(of[0])) or [([], 0)]
+    is_meant = len(best) >= _WORDS_OF_TITLE and (not others or sum(others[0][0]) < _AHEAD * sum(best))
+    return bibliography.papers[row][0] if is_meant else None
 
 # %% ../../nbs/72_bibliography.ipynb #d387e2ca
 def _refreshed(bibliography: Bibliography) -> Bibliography:

@@ -35,7 +35,9 @@ from ..ranking.mentions import paper_named
 from citerec.writing.audit import (
     audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
-from .bibliography import Bibliography, BibliographyEntry, Paths, papers_of_keys, paths_in, record_cited
+from citerec.writing.bibliography import (
+    Bibliography, BibliographyEntry, Paths, entry_titled, papers_of_keys, paths_in, record_cited,
+)
 from .changes import Change, interrupted, undo
 from .claims import MARKER, OTHER, Claims, marked_at
 from citerec.writing.gaps import (
@@ -145,6 +147,7 @@ _NEAR = .25  # least cosine of an entry with the sentence
 _TRIED = 8  # entries that may be recommended for one place
 _WORTH = .03  # least confidence of an entry that is shown
 _NAMES_IT = "It is in your bibliography, and the text names it."
+_LIKE_ITS_TITLE = "It is in your bibliography, and the text has words that only its title has."
 _FROM_YOURS = "It is in your bibliography, and its text is near this sentence; the corpus does not have it."
 
 def from_bibliography(bibliography: Bibliography,
@@ -504,9 +507,10 @@ def _leaders(draft: Draft, text: str, k: int, limits: Limits) -> Sequence[Recomm
 # %% ../../nbs/79_draft.ipynb #d16b
 _NEAR_NAME = 25  # most characters between the name of an own entry and its slot
 _SURE_BEFORE = .85  # of 98 citations in real drafts just behind such a name, 85 cite that entry; a little less
+_SURE_TITLE = .75  # of 76 slots behind words of one title only, and no name, 61 cite that entry; a little less
 _SURE_WITHIN = .65  # the same for 76 sentences that are the first with such a name: 51; a little less
 _NEEDED = .6  # least probability of a citation at a sure gap, by the words of its sentence
-_SURE_GAP = .85  # of 52 such gaps in real drafts without half of their citations, 46 had the entry; a little less
+_SURE_GAP = .85  # of 62 such gaps in real drafts without half of their citations, 55 had the entry; a little less
 _SURE_MENTION = .4  # of the 54 other gaps that name an entry, by its key or in passing, 24; a little less
 
 def _names_of(manuscript: Manuscript, bibliography: Bibliography) -> tuple[EntryNames, EntryNames]:
@@ -537,17 +541,27 @@ def _called(draft: Draft, place: Place) -> tuple[str, float] | None:
     by_gap = _SURE_GAP if _surely_names(draft, place, found[0]) else _SURE_MENTION
     return found[0], by_gap if isinstance(place, Gap) else _SURE_WITHIN
 
+def _titled(draft: Draft, place: Place) -> tuple[str, float] | None:
+    "The key of an own entry whose title has words that stand before a slot; and how sure that is."
+    if not isinstance(place, Slot): return None
+    before = _asked(draft.manuscript, place).partition(MARKER)[0].rpartition(OTHER)[2]
+    entry = entry_titled(draft.bibliography, before)
+    cited = _keys_in(draft, sentence_at(draft.manuscript, place))
+    return (entry.key, _SURE_TITLE) if entry and entry.key not in cited else None
+
 def _own_first(draft: Draft, place: Place, fitting: list[Recommendation], limits: Limits) -> list[Recommendation]:
-    "Put the entry whose name is in the text first: the author knows it, and has it in the bibliography."
+    "Put the entry first that the text names: the author knows it. Words of a title only raise its confidence."
     called = _called(draft, place)
-    if not called or limits.get("within"): return fitting
-    key, least = called
+    meant = called or _titled(draft, place)
+    if not meant or limits.get("within"): return fitting
+    key, least = meant
     entry, paper = draft.bibliography.by_key[key], draft.bibliography.by_key[key].paper
     if not paper or entry.corpus_id in (limits.get("exclude") or ()): return fitting
-    sure = max([least, *(r.confidence or 0.0 for r in fitting)])
     named = next((r for r in fitting if r.yours == key or r.paper_id == entry.corpus_id), None) or \
-        _of_entry(entry, paper, sure, "")
-    first = sure_of(named, sure).model_copy(update={"yours": key, "justification": _NAMES_IT})
+        _of_entry(entry, paper, least, "")
+    sure = max([least, *(r.confidence or 0.0 for r in (fitting if called else [named]))])
+    why = _NAMES_IT if called else _LIKE_ITS_TITLE
+    first = sure_of(named, sure).model_copy(update={"yours": key, "justification": why})
     return [first, *(r for r in fitting if r is not named)]
 
 # %% ../../nbs/79_draft.ipynb #d16

@@ -744,6 +744,10 @@ def names_of(one: Any,  # an entry, with `key`, `title`, `paper` and `entry.fiel
             names, more)
 
 # %% ../../nbs/73_gaps.ipynb #u23b
+def _folded(name: str) -> str:
+    "What the writings of a name have in common: scikit-learn and scikitlearn, Robustness Gym and robustnessgym."
+    return re.sub(r"[^\w+]|_", "", name.casefold())
+
 class EntryNames:
     "The names of the entries of a bibliography, and where they stand in a text."
     def __init__(self,
@@ -762,7 +766,7 @@ class EntryNames:
             for name in titles: self.spelled.setdefault(name, {})[one.key] = _SURELY
             for name in others - titles: self.spelled.setdefault(name, {})[one.key] = _PROBABLY
             for how, names in ((_SURELY, titles | key), (_PROBABLY, others), (_PERHAPS, more)):
-                for name in names: self.folded.setdefault(name.casefold(), {}).setdefault(one.key, how)
+                for name in names: self.folded.setdefault(_folded(name), {}).setdefault(one.key, how)
 
     @staticmethod
     def _is_name(name: str) -> bool:
@@ -773,11 +777,12 @@ class EntryNames:
                name: str,  # as the text spells it
                ) -> set[str]:  # keys
         "The entries that a name means; of those that have it, those that surely have it."
-        keys, folded = self.spelled.get(name, {}), self.folded.get(name.casefold(), {})
+        keys, folded = self.spelled.get(name, {}), self.folded.get(_folded(name), {})
         if not is_generic(name) and looks_like_a_name(name):
             keys = keys | {key: how for key, how in folded.items() if how < _PERHAPS or not name.isupper()}
-        elif _CAPITAL.fullmatch(name) and not is_ordinary(name):
-            keys = keys | {key: how for key, how in folded.items() if how == _SURELY}
+        elif (name.islower() or _CAPITAL.fullmatch(name)) and not is_ordinary(name):
+            nouns = self.spelled.get(name.capitalize(), {}) if name.isalpha() and name.islower() else {}
+            keys = keys | {key: how for key, how in folded.items() if how == _SURELY and key not in nouns}
         return {key for key, how in keys.items() if how == min(keys.values())}
 
     def within(self,
