@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FOLDS', 'WEIGHTS', 'DROPPABLE', 'TREES', 'PARAMETERS', 'SHORT', 'LONG', 'FURTHER', 'Tree', 'EMBEDDED', 'GENTLE',
-           'MIN_QUERIES', 'JUDGED', 'FEW', 'FURTHER_TREES', 'OffTopic', 'fold_of', 'abstract_queries',
+           'AVERAGED', 'MIN_QUERIES', 'JUDGED', 'FEW', 'FURTHER_TREES', 'OffTopic', 'fold_of', 'abstract_queries',
            'sentence_queries', 'paragraph_queries', 'with_known', 'training_queries', 'QueryBlock', 'weight_of',
            'make_blocks', 'off_topic_blocks', 'tasks_of', 'length_of', 'with_further', 'with_embedding', 'fit_ranker',
            'continue_ranker', 'by_fold', 'scored', 'out_of_fold', 'ndcg', 'calibration_rows', 'fit_calibration',
@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -516,17 +517,22 @@ def fit_ranker(blocks: Sequence[QueryBlock],
 
 # %% ../../nbs/84_fitting.ipynb #k26xa
 GENTLE: dict[str, Any] = {"num_leaves": 8, "learning_rate": .05}  # of LightGBM, for trees that go on
+AVERAGED = 4  # fits of which the mean is added
 
 def continue_ranker(before: Any,  # a `lightgbm.Booster`
                     blocks: Sequence[QueryBlock],
-                    trees: int,  # that are added
-                    seed: int = 0,
+                    trees: int,  # that are added: as many of each fit
+                    seed: int = 0,  # of the first fit
                     **parameters: Any,  # of LightGBM, in place of `GENTLE`
                     ) -> Any:  # a `lightgbm.Booster`
     "Add small trees to a ranker, which learn from blocks what its score gets wrong."
-    learned = _learnable(blocks, seed, drops=(False,))
-    (head, *first), (_, *added) = _parts(before), _parts(_boosted(learned, trees, GENTLE | parameters, after=before))
-    return _model_of(head, [_read_tree(tree, 1) for tree in (*first, *added)])
+    def fitted(seed: int) -> list[str]:
+        learned = _learnable(blocks, seed, drops=(False,))
+        return _parts(_boosted(learned, trees // AVERAGED, {**GENTLE, "seed": seed, **parameters}, after=before))[1:]
+    in_turn = zip_longest(*(fitted(seed + i) for i in range(AVERAGED)))
+    added = [_read_tree(tree, 1 / AVERAGED) for several in in_turn for tree in several if tree]
+    head, *first = _parts(before)
+    return _model_of(head, [*(_read_tree(tree, 1) for tree in first), *added])
 
 # %% ../../nbs/84_fitting.ipynb #k30
 def by_fold(blocks: Sequence[QueryBlock],
@@ -716,7 +722,7 @@ def standard_error(gains: Sequence[float] | np.ndarray,  # of queries
 
 # %% ../../nbs/84_fitting.ipynb #k44c
 FEW = 1000  # queries below which the ranker in use goes on
-FURTHER_TREES = (30, 60, 100)  # numbers of further trees that are tried
+FURTHER_TREES = (120, 240, 400)  # numbers of further trees that are tried
 OffTopic = Callable[[], list[QueryBlock]]  # gathers the texts that nothing in the corpus fits
 
 def _basis(current: Ranker, blocks: Sequence[QueryBlock]) -> tuple[Ranker, list[QueryBlock]]:
