@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['CALIBRATED', 'Number', 'Scale', 'Share', 'Columns', 'RANKER', 'QUESTION_SHARE', 'Trees', 'walkable_trees',
            'confidence_columns', 'Calibration', 'StrengthFile', 'shipped_strength', 'strength_columns', 'chances',
-           'strength_of', 'checked_trees', 'RankerFile', 'trees_name', 'Ranker', 'shipped_ranker', 'own_ranker',
-           'load_ranker', 'question_trees', 'question_scores']
+           'strength_of', 'checked_trees', 'RankerFile', 'trees_name', 'ranker_trees', 'Ranker', 'shipped_ranker',
+           'own_ranker', 'load_ranker', 'question_trees', 'question_scores']
 
 # %% ../../nbs/46_ranker.ipynb #c003
 import ctypes
@@ -340,6 +340,11 @@ def _checked_ranker(folder: Path) -> tuple[RankerFile, bytes]:
         raise ModelError(f"The trees in {folder} were altered.", _REFIT)
     if not {*kept.names} <= {*NAMES}: raise ModelError(f"The ranker in {folder} was fitted on other signals.", _REFIT)
     return kept, trees
+
+def ranker_trees(folder: Path,  # of a ranker
+                 ) -> bytes:  # LightGBM's text
+    "The trees of a ranker, checked: what another fit can go on from."
+    return checked_trees(_checked_ranker(folder)[1])
 
 # %% ../../nbs/46_ranker.ipynb #c020i4
 class Ranker:
