@@ -43,7 +43,7 @@ from ..ground.schema import AgentFailure, GroundedPaper, PipelineState, QueryAna
 from ..ground.settings import Settings, load_settings
 from ..ranking.corpus import Corpus
 from ..ranking.cross_encoder import load_cross_encoder
-from ..ranking.ranker import Ranker, load_ranker
+from ..ranking.ranker import load_ranker
 from ..ranking.signals import answered, as_it_is, retrievers_in
 
 if TYPE_CHECKING:
@@ -355,11 +355,6 @@ class Pipeline:
     @made_once
     def _reranking(self) -> RerankingAgent:
         return _reranking_agent(self.corpus, self.settings, self.model_of("reranking"))
-
-    @property
-    def ranker(self) -> Ranker | None:
-        "The fitted ranker of the agent that reranks; None where there is none, and fusion orders the papers."
-        return self._reranking.ranker
 
     def _graph(self, checkpointer: Any = None) -> Any:
         agents: dict[str, Callable[[PipelineState], Any]] = {

@@ -51,7 +51,7 @@ from citerec.ground.schema import (
 from ..ground.settings import Settings, load_settings
 from ..markup.references import Citable, markdown_address, markdown_text
 from ..ranking.corpus import Corpus
-from ..ranking.ranker import Ranker, question_scores
+from ..ranking.ranker import Ranker
 from ..ranking.sample import open_corpus
 from ..ranking.signals import FAMILIES, NAMES, features
 
@@ -826,13 +826,10 @@ _WHO_OR_WHEN = re.compile(r"^(?:who|when|(?:in )?(?:what|which) year)\b.*\b(?:in
 def _to_cite(rec: Recommender, parsed: ParsedQuery, run: PipelineState | None) -> tuple[list[tuple[int, float]], int]:
     "The papers of the agents as rows and scores, best first, and how many of them come before all others."
     if run is None: return [], 0
-    ranker = rec._ranking.ranker
-    if ranker and run.evidence and request_end(parsed.original_query) and rec.settings.system != "full":
-        scores = question_scores(ranker, features(run.evidence, queries_in(run), run.filters.written))
-        best = np.argsort(-scores, kind="stable")[:_ASKED_FOR]
-        return [(int(run.evidence.rows[i]), float(scores[i])) for i in best], len(best)
-    ranked = [(rec.corpus.columns.row_of[r.paper.paper_id], r.rerank_score) for r in run.reranked_candidates[:_CITED]]
-    return ranked, int(bool(_WHO_OR_WHEN.search(parsed.original_query)))
+    asks = request_end(parsed.original_query) > 0
+    ranked = [(rec.corpus.columns.row_of[r.paper.paper_id], r.rerank_score)
+              for r in run.reranked_candidates[: _ASKED_FOR if asks else _CITED]]
+    return ranked, len(ranked) if asks else int(bool(_WHO_OR_WHEN.search(parsed.original_query)))
 
 # %% ../../nbs/69_recommender.ipynb #se07
 def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
@@ -969,4 +966,4 @@ def _explained(pipeline: Pipeline, lists: Sequence[Recommendations], paper: Any)
     listed = next((one for one in lists if paper in one.state.final_recommendations), None)
     if listed is None:
         raise InputError("This recommendation is in none of the last lists.", "Give its list, too: found=found.")
-    return Explanation(paper, signal_shares(pipeline.corpus, pipeline.ranker, listed.state, paper))
+    return Explanation(paper, signal_shares(pipeline.corpus, pipeline._reranking.ranker, listed.state, paper))

@@ -4,11 +4,12 @@
 
 # %% auto #0
 __all__ = ['FOLDS', 'WEIGHTS', 'DROPPABLE', 'TREES', 'PARAMETERS', 'SHORT', 'LONG', 'FURTHER', 'Tree', 'EMBEDDED', 'GENTLE',
-           'AVERAGED', 'MIN_QUERIES', 'JUDGED', 'FEW', 'FURTHER_TREES', 'OffTopic', 'fold_of', 'abstract_queries',
-           'sentence_queries', 'paragraph_queries', 'with_known', 'training_queries', 'QueryBlock', 'weight_of',
-           'make_blocks', 'off_topic_blocks', 'tasks_of', 'length_of', 'with_further', 'with_embedding', 'fit_ranker',
-           'continue_ranker', 'by_fold', 'scored', 'out_of_fold', 'ndcg', 'calibration_rows', 'fit_calibration',
-           'calibration_error', 'save_ranker', 'FitReport', 'standard_error', 'fit_corpus', 'draft_queries']
+           'AVERAGED', 'PLAIN', 'MIN_QUERIES', 'JUDGED', 'FEW', 'FURTHER_TREES', 'OffTopic', 'fold_of',
+           'abstract_queries', 'sentence_queries', 'paragraph_queries', 'with_known', 'training_queries', 'QueryBlock',
+           'weight_of', 'make_blocks', 'off_topic_blocks', 'tasks_of', 'length_of', 'with_further', 'with_embedding',
+           'fit_ranker', 'continue_ranker', 'for_plain', 'by_fold', 'scored', 'out_of_fold', 'ndcg', 'calibration_rows',
+           'fit_calibration', 'calibration_error', 'save_ranker', 'FitReport', 'standard_error', 'fit_corpus',
+           'draft_queries']
 
 # %% ../../nbs/84_fitting.ipynb #c003
 import hashlib
@@ -533,6 +534,21 @@ def continue_ranker(before: Any,  # a `lightgbm.Booster`
     added = [_read_tree(tree, 1 / AVERAGED) for several in in_turn for tree in several if tree]
     head, *first = _parts(before)
     return _model_of(head, [*(_read_tree(tree, 1) for tree in first), *added])
+
+# %% ../../nbs/84_fitting.ipynb #k26xd
+PLAIN = 60  # words of a text, counted as for `SHORT`, up to which the trees for plain texts act
+
+def for_plain(before: Any,  # a `lightgbm.Booster`
+              longer: Any,  # the same with further trees, as `continue_ranker` gives it
+              ) -> Any:  # a `lightgbm.Booster`
+    "The ranker whose further trees act on short texts only, where a corpus has citing sentences."
+    head, *trees = _parts(longer)
+    first = before.num_trees()
+    def kept_from_others(tree: Tree) -> Tree:
+        of_short = _asking(tree, _LENGTH, float(np.log1p(PLAIN + .5)))
+        return _asking(of_short, NAMES.index("q_context"), _STORED, below=False)
+    added = [kept_from_others(_read_tree(tree, 1)) for tree in trees[first:]]
+    return _model_of(head, [*(_read_tree(tree, 1) for tree in trees[:first]), *added])
 
 # %% ../../nbs/84_fitting.ipynb #k30
 def by_fold(blocks: Sequence[QueryBlock],
