@@ -536,7 +536,7 @@ def continue_ranker(before: Any,  # a `lightgbm.Booster`
     return _model_of(head, [*(_read_tree(tree, 1) for tree in first), *added])
 
 # %% ../../nbs/84_fitting.ipynb #k26xd
-PLAIN = 60  # words of a text, counted as for `SHORT`, up to which the trees for plain texts act
+PLAIN = 40  # words of a text, counted as for `SHORT`, up to which the trees for plain texts act
 
 def for_plain(before: Any,  # a `lightgbm.Booster`
               longer: Any,  # the same with further trees, as `continue_ranker` gives it

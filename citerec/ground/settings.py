@@ -175,7 +175,7 @@ class Settings(BaseSettings):
     system: Literal["pipeline", "full"] = "pipeline"  # full: a model's order is checked, one paper chosen, all traced
     retrievers: Names | None = None  # searches that are asked, such as bm25,dense,embedding:NAME; None: all there are
     fusion: Literal["rrf", "max"] = "rrf"  # what joins their lists: reciprocal ranks, or the best score of a paper
-    min_confidence: Share = 0.01  # if no paper has it, only the closest three are shown; if you set it, no paper below it is
+    min_confidence: Share = 0.01  # where no paper has it, three are shown; where you set it, only papers that have it
     max_text_chars: Annotated[int, Field(ge=100)] = 50_000  # longest text accepted, characters
     retrieval_depth: Number = 300  # papers each of the two searches returns
     retrieval_k: Number = 30  # candidates that retrieval passes on

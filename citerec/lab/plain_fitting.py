@@ -27,6 +27,7 @@ if TYPE_CHECKING: import pandas
 
 # %% ../../nbs/lab/plain_fitting.ipynb #q011
 WEIGHTS = {"questions": 1.5, "everyday": 3.0}  # how much a text of a set counts; of others: 1
+_HIDDEN = ("tuned", "year")  # families that some sets lack
 
 def as_asked(query: EvalSample,
              ) -> EvalSample:
@@ -41,10 +42,11 @@ def plain_blocks(corpus: Any,
                  ) -> Iterator[tuple[str, QueryBlock]]:
     "Each text with its candidates, its weight and its fold."
     for name, queries in sets.items():
-        blocks = make_blocks(corpus, [as_asked(q) for q in queries], lambda _: WEIGHTS.get(name, 1.0), progress)
-        for i, block in enumerate(blocks):
+        weight = WEIGHTS.get(name, 1.0)
+        for i, block in enumerate(make_blocks(corpus, [as_asked(q) for q in queries], progress=progress)):
             assert block.query
-            yield name, replace(block, fold=i % FOLDS) if block.query.citing_id.startswith("none:") else block
+            fold = i % FOLDS if block.query.citing_id.startswith("none:") else block.fold
+            yield name, replace(block.without(_HIDDEN), fold=fold, weight=weight)
 
 # %% ../../nbs/lab/plain_fitting.ipynb #q021
 TREES = 800  # that are added
