@@ -49,7 +49,7 @@ def plain_blocks(corpus: Any,
             yield name, replace(block.without(_HIDDEN), fold=fold, weight=weight)
 
 # %% ../../nbs/lab/plain_fitting.ipynb #q021
-TREES = 800  # that are added
+TREES = 240  # that are added
 
 def measured(blocks: Sequence[QueryBlock],
              scores: Sequence[np.ndarray],  # of each block's candidates
