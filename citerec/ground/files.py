@@ -288,7 +288,7 @@ class made_once(Generic[T]):
             return kept[self.name]
 
 # %% ../../nbs/02_files.ipynb #c024
-def shipped(name: str,  # "sample", "ranker", "encoder", "calibration", "gaps", "page", "styles" or "words"
+def shipped(name: str,  # as "sample", "ranker", "names" or "words"
             ) -> Path:
     "A folder of data that ships with citerec: inside the package where it is installed, under data/ in a checkout."
     package = Path(citerec.__file__).parent

@@ -5,17 +5,20 @@
 # %% auto #0
 __all__ = ['ACRONYMS', 'Swap', 'NOT_THERE', 'ABOUT', 'VARIANT', 'NAMES_ITS_OWN', 'IS_CALLED', 'MOST_WORDS', 'CARD', 'WEIGHTS',
            'Definition', 'definitions', 'definitions_near', 'with_other_names', 'names_in', 'Mentions', 'mentions',
-           'authors_named', 'years_apart', 'name_votes', 'Spoken', 'spoken_names', 'title_says', 'Around', 'around',
-           'Bearer', 'bearers', 'is_generic', 'Owner', 'owners', 'name_owner_signals', 'paper_named', 'name_of',
-           'masked_for_encoder', 'TunedCard', 'save_tuned', 'read_tuned', 'Tuned', 'own_tuned', 'load_tuned']
+           'authors_named', 'years_apart', 'name_votes', 'Spoken', 'spoken_names', 'title_says', 'commonly_called',
+           'Around', 'around', 'Bearer', 'bearers', 'is_generic', 'Owner', 'owners', 'name_owner_signals',
+           'paper_named', 'name_of', 'masked_for_encoder', 'TunedCard', 'save_tuned', 'read_tuned', 'Tuned',
+           'own_tuned', 'load_tuned']
 
 # %% ../../nbs/44_mentions.ipynb #c003
 import hashlib
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -326,6 +329,31 @@ def title_says(title: str,
         best = max(best, ABOUT if _is_about(words, i, j, title, begin, end) else said)
     return best
 
+# %% ../../nbs/44_mentions.ipynb #w010b
+_EDITIONS = 2  # most years between two editions of one work
+_OF_FAME: WeakKeyDictionary[Corpus, dict[str, list[int]]] = WeakKeyDictionary()
+
+@cache
+def _well_known() -> dict[str, list[tuple[str, int]]]:  # key of a name -> titles and years of the works it may mean
+    "What people call well-known works, by the list that ships with citerec."
+    works: dict[str, list[tuple[str, int]]] = {}
+    for line in (shipped("names") / "names.jsonl").read_text(encoding="utf-8").splitlines():
+        work = json.loads(line)
+        for key in {*map(name_key, work["names"])}: works.setdefault(key, []).append((work["title"], work["year"]))
+    return works
+
+def commonly_called(corpus: Corpus,
+                    name: str,
+                    ) -> list[int]:  # rows
+    "The papers of a corpus that people commonly call by a name, as far as the list that ships with citerec knows them."
+    key, rows = name_key(name), _OF_FAME.setdefault(corpus, {})
+    if key not in _well_known(): return []
+    if key not in rows:
+        found = {row: year for title, year in _well_known()[key] for row in corpus.columns.rows(corpus.find(title))}
+        years = corpus.columns.years
+        rows[key] = [row for row, year in found.items() if not years[row] or abs(years[row] - year) <= _EDITIONS]
+    return rows[key]
+
 # %% ../../nbs/44_mentions.ipynb #w011
 _TITLES: WeakKeyDictionary[Corpus, tuple[list[str], frozenset[str]]] = WeakKeyDictionary()
 
@@ -350,7 +378,7 @@ def _worth_asking(corpus: Corpus, one: Spoken) -> bool:
     "Whether a plain run of words may be a name at all."
     key, sentences = name_key(one.name), corpus.context_index
     if {key, f"{key}s", key.removesuffix("s")} & _titles(corpus)[1]: return True
-    if sentences and sentences.papers_called(one.name): return True
+    if commonly_called(corpus, one.name) or (sentences and sentences.papers_called(one.name)): return True
     return bool(re.search("[ -]", one.name)) and len(_with_words(corpus.titles.lexical, one.name)) > 0
 
 # %% ../../nbs/44_mentions.ipynb #w012
@@ -370,6 +398,7 @@ class Around:
     hidden: frozenset[int] = frozenset()  # rows of papers that are ignored
     sentences: ContextIndex | None = None  # citing sentences, without hidden ones
     alone: bool = False  # the text is the name alone, so a paper that is far from it is none the less likely
+    text: str = ""  # the text itself
 
 def around(corpus: Corpus,
            text: str,
@@ -382,7 +411,7 @@ def around(corpus: Corpus,
     for row in hidden: cites[corpus.graph.references_of(row)] -= 1
     return Around(corpus.embedder.embed_query(text) if vector is None else vector, corpus.lexical.shares(text), cites,
                   int(np.count_nonzero(np.diff(corpus.graph.references.indptr))), hidden,
-                  sentences.without(exclude_ids) if sentences else None)
+                  sentences.without(exclude_ids) if sentences else None, text=text)
 
 def _called_shares(name: str, text: Around) -> dict[int, float]:
     "The papers that citing sentences call by a name, and their share of these sentences."
@@ -411,6 +440,8 @@ _GIVEN, _CALLED_BY, _VOTES, _CITES, _OF_ALL, _FIRST, _MEANS, _SHARES = .7, 6.0, 
 _NOBODY, _USUAL = -4.2, .3  # evidence of a paper without any; the cosine of papers on a similar topic
 _PLAIN = -.7  # for a name in plain words
 _SURELY = .7  # least weight of a given name that stands for words of the title
+_APART = 3  # least words around a name that tell its works apart
+_COMMONLY = .8  # what the list of names counts for, as a share of citing sentences
 
 class Bearer(NamedTuple):
     "A paper that may own a name."
@@ -438,6 +469,11 @@ def _says(titles: Sequence[str], name: str, given: np.ndarray) -> tuple[np.ndarr
     for i in np.flatnonzero(another).tolist(): another[i] = not forms.isdisjoint(stems(titles[i]))
     return says, another
 
+def _without(corpus: Corpus, name: str, text: Around) -> np.ndarray:
+    "The vector of the words around a name, which tell works of one name apart better than those with it do."
+    rest = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text.text).strip(" .?!")
+    return corpus.embedder.embed_query(rest) if len(rest.split()) >= _APART else text.meaning
+
 def bearers(corpus: Corpus,
             name: str,
             text: Around,  # that has the name
@@ -447,23 +483,27 @@ def bearers(corpus: Corpus,
     cites, years = text.cites, corpus.columns.years
     own = corpus.given.papers(name) if corpus.given else {}
     called_by, voted = _called_shares(name, text), _voted_for(corpus, name, text)
+    common = commonly_called(corpus, name)
     titled = _with_words(corpus.titles.lexical, name)
     titled = titled[np.argsort(-cites[titled], kind="stable")[:_MOST]].tolist()
     leading = sorted(own, key=lambda row: -own[row] * math.log(2 + cites[row]))[:_MOST]
-    rows = np.array([*(dict.fromkeys([*leading, *titled, *called_by, *voted]).keys() - text.hidden)], dtype=int)
+    asked = dict.fromkeys([*leading, *titled, *called_by, *voted, *common])
+    rows = np.array([*(asked.keys() - text.hidden)], dtype=int)
     if not len(rows): return []
     titles = _titles(corpus)[0]
     found = [titles[row] for row in rows] if titles else corpus.store.by_row.titles_at(rows.tolist())
     given, called, votes = (np.array([of.get(row, 0.) for row in rows.tolist()]) for of in (own, called_by, voted))
     says, another = _says(found, name, given)
     called[another] = votes[another] = 0
+    meant = np.isin(rows, common)  # all of them are called so, however often citing sentences happen to say it
+    called[meant] = max(_COMMONLY / max(len(common), 1), called[meant].max(initial=0))
     shares_it = (given > 0) | (says > NOT_THERE)
     votes[~shares_it & (called == 0) & ((votes < _LONE) | plain | (not _is_written(name)))] = 0
     share = np.where(shares_it, cites[rows] / (cites[rows[shares_it]].sum() + 2), 0)
     strong, year = (says >= NAMES_ITS_OWN) | (given >= .5), np.where(years[rows] > 0, years[rows], 9999)
     first = strong & (year <= year[strong].min(initial=9999))
     said = np.array([_WEIGHTS.get(one, 0.) for one in says.tolist()])
-    near = corpus.vectors[rows] @ text.meaning - _USUAL
+    near = corpus.vectors[rows] @ (_without(corpus, name, text) if len(common) > 1 else text.meaning) - _USUAL
     evidence = (_NOBODY + said + _GIVEN * given + _CALLED_BY * called + _VOTES * votes
                 + _CITES * np.log1p(cites[rows]) + _OF_ALL * share + _FIRST * first
                 + _MEANS * (np.maximum(near, 0) if text.alone else near) + _SHARES * text.words[rows] + _PLAIN * plain)
