@@ -333,26 +333,28 @@ def title_says(title: str,
 _EDITIONS = 2  # most years between two editions of one work
 _OF_FAME: WeakKeyDictionary[Corpus, dict[str, list[int]]] = WeakKeyDictionary()
 
+def _spelt(name: str) -> str: return re.sub(r"[\W_]", "", re.sub(r"(?<=[A-Z])s$", "", name))
+
 @cache
-def _well_known() -> dict[str, list[tuple[str, int]]]:  # key of a name -> titles and years of the works it may mean
+def _well_known() -> dict[str, list[tuple[str, int]]]:  # name without signs -> titles and years of works
     "What people call well-known works, by the list that ships with citerec."
     works: dict[str, list[tuple[str, int]]] = {}
     for line in (shipped("names") / "names.jsonl").read_text(encoding="utf-8").splitlines():
         work = json.loads(line)
-        for key in {*map(name_key, work["names"])}: works.setdefault(key, []).append((work["title"], work["year"]))
+        for name in {*map(_spelt, work["names"])}: works.setdefault(name, []).append((work["title"], work["year"]))
     return works
 
 def commonly_called(corpus: Corpus,
-                    name: str,
+                    name: str,  # as it is written: ALIGN is a model, *align* is a verb
                     ) -> list[int]:  # rows
     "The papers of a corpus that people commonly call by a name, as far as the list that ships with citerec knows them."
-    key, rows = name_key(name), _OF_FAME.setdefault(corpus, {})
-    if key not in _well_known(): return []
-    if key not in rows:
-        found = {row: year for title, year in _well_known()[key] for row in corpus.columns.rows(corpus.find(title))}
+    spelt, rows, known = _spelt(name), _OF_FAME.setdefault(corpus, {}), _well_known()
+    works = known.get(spelt) or known.get(spelt.lower(), [])  # a name in small letters may begin a sentence
+    if works and spelt not in rows:
+        found = {row: year for title, year in works for row in corpus.columns.rows(corpus.find(title))}
         years = corpus.columns.years
-        rows[key] = [row for row, year in found.items() if not years[row] or abs(years[row] - year) <= _EDITIONS]
-    return rows[key]
+        rows[spelt] = [row for row, year in found.items() if not years[row] or abs(years[row] - year) <= _EDITIONS]
+    return rows.get(spelt, [])
 
 # %% ../../nbs/44_mentions.ipynb #w011
 _TITLES: WeakKeyDictionary[Corpus, tuple[list[str], frozenset[str]]] = WeakKeyDictionary()
