@@ -17,9 +17,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
@@ -31,7 +30,7 @@ from ..ground.schema import Record, Strength
 from ..indexes.models import may_act
 from .corpus import Corpus
 from .sample import shipped
-from .signals import FAMILIES, NAMES, places_among
+from .signals import NAMES, places_among
 
 # %% ../../nbs/46_ranker.ipynb #t006
 _ROWS = 2000  # rows at a time: limits the memory
@@ -270,44 +269,12 @@ def _library() -> ctypes.CDLL:
     library.LGBM_GetLastError.restype = ctypes.c_char_p
     return library
 
-# %% ../../nbs/46_ranker.ipynb #c020gb
-_OF_TEXT = frozenset(map(NAMES.index, FAMILIES["query"]))  # signals that all candidates of a text share
-_MISSING, _ZERO_IS = 12, 4  # bits of a decision that say what counts as missing, and their value where 0 does
-
-@dataclass(frozen=True)
-class _Gate:
-    "A tree whose first split asks for a signal of the text."
-    nodes: tuple[tuple[int, float, int, int, int], ...]  # signal, threshold, decision, left child, right child
-    leaves: tuple[float, ...]
-
-    def value(self, text: Mapping[int, float]) -> float | None:  # None: the candidates' own signals decide
-        "What the tree says of all candidates of a text."
-        at = 0
-        while at >= 0:
-            signal, threshold, decision, left, right = self.nodes[at]
-            if signal not in _OF_TEXT or decision & _MISSING == _ZERO_IS: return None
-            at = left if text[signal] <= threshold else right
-        return self.leaves[~at]
-
-def _gates(checked: bytes,  # as `checked_trees` gives them
-           ) -> list[_Gate]:  # the last one first
-    "The trees at the end that ask for a signal of the text first."
-    gates = list[_Gate]()
-    for block in reversed(checked.decode().partition("\nend of trees\n")[0].split("\nTree=")[1:]):
-        fields = _fields(block.partition("\n")[2])
-        nodes = zip(*(map(kind, fields[name].split()) for name, kind in _NODES.items()), strict=True)
-        gate = _Gate(tuple(nodes), tuple(map(float, fields["leaf_value"].split())))
-        if not gate.nodes or gate.nodes[0][0] not in _OF_TEXT: break
-        gates.append(gate)
-    return gates
-
 # %% ../../nbs/46_ranker.ipynb #c020h
 class _Trees:
     "Checked trees in LightGBM's library."
     def __init__(self, model: bytes):
-        self._library, self._handle, checked = _library(), ctypes.c_void_p(), checked_trees(model)
-        self._gates, self._size = _gates(checked), checked.count(b"\nTree=")
-        self._call("LGBM_BoosterLoadModelFromString", checked, ctypes.byref(ctypes.c_int()),
+        self._library, self._handle = _library(), ctypes.c_void_p()
+        self._call("LGBM_BoosterLoadModelFromString", checked_trees(model), ctypes.byref(ctypes.c_int()),
                    ctypes.byref(self._handle))
 
     def _call(self, name: str, *arguments: Any) -> None:
@@ -324,24 +291,16 @@ class _Trees:
         if (classes.value, signals.value, numbers.value) != (1, len(NAMES), rows):
             raise ModelError("LightGBM finds other trees or signals in the ranker than citerec.", _REFIT)
 
-    def _said(self, data: np.ndarray) -> list[float]:
-        "What trees at the end say of all candidates; nothing where the rows belong to several texts."
-        text = {signal: float(data[0, signal]) for signal in _OF_TEXT} if len(data) else {}
-        if not text or any((data[:, signal] != value).any() for signal, value in text.items()): return []
-        values = takewhile(lambda value: value is not None, (gate.value(text) for gate in self._gates))
-        return cast(list[float], list(values))[: self._size - 1]
-
     def predict(self, values: np.ndarray) -> np.ndarray:
         "Scores of rows of signals, in one thread: further threads take longer to wake than the trees take."
         data, scores = np.ascontiguousarray(values, dtype=np.float64), np.zeros(len(values))
         if data.shape != (len(scores), len(NAMES)): raise ValueError(f"{data.shape} is not the shape of signals")
         self._check(len(scores))
-        said = self._said(data)
         self._call("LGBM_BoosterPredictForMat", self._handle, data.ctypes.data_as(ctypes.c_void_p), ctypes.c_int(1),
                    ctypes.c_int32(data.shape[0]), ctypes.c_int32(data.shape[1]), ctypes.c_int(1), ctypes.c_int(0),
-                   ctypes.c_int(0), ctypes.c_int(self._size - len(said)), b"num_threads=1",
-                   ctypes.byref(ctypes.c_int64()), scores.ctypes.data_as(ctypes.c_void_p))
-        return scores + sum(said)
+                   ctypes.c_int(0), ctypes.c_int(-1), b"num_threads=1", ctypes.byref(ctypes.c_int64()),
+                   scores.ctypes.data_as(ctypes.c_void_p))
+        return scores
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None): self._library.LGBM_BoosterFree(self._handle)
