@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial, reduce
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -363,10 +363,9 @@ def _titles(corpus: Corpus) -> tuple[list[str], frozenset[str]]:
 def _with_words(index: LexicalIndex, name: str) -> np.ndarray:
     "The rows of the texts that have all words of a name, by their stems."
     parts = sorted({*stems(name)}, key=lambda part: index.frequencies.get(part, 0))
-    if not parts: return np.zeros(0, dtype=np.int64)
-    rows = index.having(parts[0])
-    for part in parts[1:]: rows = np.intersect1d(rows, index.having(part), assume_unique=True)
-    return rows
+    if not parts or parts[0] not in index.frequencies: return np.zeros(0, dtype=np.int64)
+    having = [index.having(*stems(part)[:1] or [""]) for part in parts]  # stemmed once more, as when the ranker learned
+    return reduce(partial(np.intersect1d, assume_unique=True), having)
 
 def _worth_asking(corpus: Corpus, one: Spoken) -> bool:
     "Whether a plain run of words may be a name at all."
