@@ -9,10 +9,12 @@ __all__ = ['MOST_WORDS', 'Writers', 'AIMS', 'Answers', 'third_person', 'ended', 
            'GroundingAgent']
 
 # %% ../../nbs/58_grounding.ipynb #c003
+import math
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,8 @@ from .client import LLM, Completion, Prompt, llm_report, llm_stopped
 from .prompts import instructions_for
 from .query import NO_TOPIC
 from citerec.agents.quotation import (
-    LEAST_WORDS, REASON_STEMS, Idf, Reason, accusing_words, coverage, evenly, locate, quotable, quotable_sentences,
-    snippets, unsupported, words_and_stems,
+    LEAST_WORDS, REASON_STEMS, AbstractSentence, Idf, Reason, abstract_sentences, accusing_words, coverage, evenly,
+    locate, quotable, quotable_among, quotation_for, unsupported, words_and_stems,
 )
 from ..ground.errors import BudgetError
 from ..ground.quoting import gives_orders, one_line, quoted
@@ -159,7 +161,7 @@ def turned(sentence: str,  # of an abstract
 # %% ../../nbs/58_grounding.ipynb #c011e
 _NEWS = {v: worth for verbs, worth in ((_BRINGS, .35), (_FINDS, .3), (_STUDIES, .15)) for v in verbs}  # in coverage
 _OF_TITLE, _MINOR_COSTS = .2, .15  # added for words of the title, subtracted from an afterthought, in coverage
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _gives_orders(title: str, abstract: str) -> bool: return gives_orders(f"{title}\n{abstract}")
 
 def _is_meant(paper: ScoredPaper) -> bool: return _gives_orders(paper.title, paper.abstract)
@@ -173,17 +175,17 @@ def contribution(paper: ScoredPaper,
                  ) -> str:  # a sentence in the third person, without full stop; "" where the abstract does not say it
     "The statement of a paper's contribution that fits a claim best, in the words of its abstract."
     if _is_meant(paper): return ""
-    statements = []
-    for s in quotable_sentences(paper.abstract):
-        if not (said := turned(s.text)): continue
+    every = abstract_sentences(paper.abstract)
+    sayings = {s: said for s in every if (said := turned(s.text))}
+    def value(s: AbstractSentence) -> float:
+        if not (said := sayings.get(s)): return -math.inf
         words = frozenset(stems(said))
         news = next((_NEWS[_VERB[w]] for w in said.split()[1:3] if w in _VERB), _NEWS["study"])
         minor = _MINOR_COSTS if _MINOR.search(s.text[:_HEAD]) else 0.0
-        value = coverage(claim, words, idf) + news + _OF_TITLE * coverage(paper.title, words, idf) - minor
-        statements.append((value, said))
-    statements.sort(key=lambda pair: -pair[0])
-    sources = [claim, paper.title, paper.abstract]
-    return next((said for _, said in statements if not unsupported(said, sources)), "")
+        return coverage(claim, words, idf) + news + _OF_TITLE * coverage(paper.title, words, idf) - minor
+    allowed = quotable_among(sorted(every, key=value, reverse=True))
+    sources, statements = [claim, paper.title, paper.abstract], takewhile(sayings.__contains__, allowed)
+    return next((said for s in statements if not unsupported(said := sayings[s], sources)), "")
 
 # %% ../../nbs/58_grounding.ipynb #c011h_ends
 _ENDS = re.compile(rf"(?=\W*$|[.,;:?!)]|\s+(?:{'|'.join(sorted(STOPWORDS))})\b)", re.I)  # no noun follows
@@ -441,9 +443,9 @@ def claim_of_text(state: PipelineState,
 
 # %% ../../nbs/58_grounding.ipynb #c019r
 _SHOWN = 40  # most characters of a wrong word that a flag shows
-_MISQUOTED = ("The language model quoted a sentence that the abstract does not have; the sentence nearest in meaning "
-              "is shown.")
-_LINKED = "The language model quoted a sentence with a link; the sentence nearest in meaning is shown."
+_MISQUOTED = ("The language model quoted a sentence that the abstract does not have; the sentence "
+              "chosen by its words is shown.")
+_LINKED = "The language model quoted a sentence with a link; the sentence chosen by its words is shown."
 
 _ABOUT_TEXT = re.compile(r"""(?:^|[.;:!?]\s+)(?:(?:however|but|while|although|since|because|as)[,\s]+)?
     (?:(?:the|this|that|your|given|provided|author['’]?s?|user['’]?s?|above|a|an)\s+){1,3}
@@ -498,7 +500,7 @@ AIMS = {CitationIntent.background: "background", CitationIntent.method: "a metho
         CitationIntent.comparison: "something to compare with",
         CitationIntent.benchmark: "a benchmark"}  # what a citation is for, in words
 _MEANT = ("The abstract looks as if a part of it were meant for a language model, which was therefore not asked about "
-          "this paper; the sentence nearest in meaning and a reason made from signals are shown.")
+          "this paper; the sentence chosen by its words and a reason made from signals are shown.")
 
 def _questions(state: PipelineState, own: Sequence[GroundedPaper],
                corpus: Corpus | None = None) -> dict[int, Prompt]:
@@ -529,7 +531,7 @@ def _ask_twice(llm: LLM, own: Sequence[GroundedPaper], questions: dict[int, Prom
     return first, dict(zip(misquoted, llm.ask(list(misquoted.values()), left), strict=True))
 
 # %% ../../nbs/58_grounding.ipynb #c019m
-_WITHOUT = "the sentences nearest in meaning, and reasons made from signals"
+_WITHOUT = "the sentences chosen by their words, and reasons made from signals"
 
 def _read_by_model(llm: LLM, state: PipelineState, own: list[GroundedPaper], papers: int,
                    corpus: Corpus | None = None) -> dict[str, Any]:
@@ -606,8 +608,8 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
     cited = _cited(corpus, queries[:-1], claims, leading, state.filters.exclude_ids) if corpus else [""] * len(leading)
     texts = [_own_text(c.paper, kind) for c, kind in zip(leading, kinds, strict=True)]
     out = []
-    for i, (start, text) in enumerate(snippets(claims, [c.paper.abstract for c in leading], embedder, idf)):
-        c, others = leading[i], texts[:i] + texts[i + 1 :]
+    for i, c in enumerate(leading):
+        (start, text), others = quotation_for(claims[i], c.paper.abstract, idf), texts[:i] + texts[i + 1 :]
         why = justify(c, keywords, claims[i], idf, kinds[i], text, cited[i], names, others)
         out.append(GroundedPaper(**dict(c), supporting_snippet=text, snippet_start=start if text else None,
                                  justification=why))

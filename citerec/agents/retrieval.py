@@ -96,22 +96,38 @@ def normalised(scores: Sequence[float],
 
 METHODS = ("rrf", "max")
 
+_Places = dict[str, dict[str, Any]]  # retriever -> paper -> value
+
+def _found(rankings: Mapping[str, Ranking | None]) -> tuple[_Places, _Places, _Places]:
+    "The place of each paper in the list of each retriever, its own score, and that score scaled to 0 to 1."
+    ranks, own, even = _Places(), _Places(), _Places()
+    for name, ranking in rankings.items():
+        own[name] = dict([*dict(reversed(ranking or ())).items()][::-1])  # of duplicates the first
+        ranks[name] = dict(zip(own[name], range(1, len(own[name]) + 1), strict=True))
+        even[name] = dict(zip(own[name], normalised([*own[name].values()]), strict=True))
+    return ranks, own, even
+
+def _of(paper: str, places: _Places) -> dict[str, Any]:
+    "What there is of a paper, by retriever."
+    return {name: of[paper] for name, of in places.items() if paper in of}
+
+def _joined(ranks: _Places, even: _Places, method: str, rrf_k: int) -> list[tuple[str, float]]:
+    "Papers and their scores, best first."
+    def score_of(paper: str) -> float:
+        if method == "max": return max([of[paper] for of in even.values() if paper in of])
+        return sum([1 / (rrf_k + of[paper]) for of in ranks.values() if paper in of])
+    papers = dict.fromkeys(paper for of in ranks.values() for paper in of)
+    return sorted([(paper, score_of(paper)) for paper in papers], key=lambda pair: -pair[1])
+
 def aggregate(rankings: Mapping[str, Ranking | None],  # by retriever; None counts as empty
               method: str = "rrf",  # of `METHODS`
               rrf_k: int = 60,  # constant of reciprocal rank fusion
               ) -> list[Aggregated]:  # best first; ties in the order in which papers were first seen
     "Put what several retrievers found into one list; raises `InputError` for another method."
     if method not in METHODS: raise InputError(f"There is no method {method!r}.", f"Choose from: {', '.join(METHODS)}.")
-    ranks, own, even = (dict[str, dict[str, Any]]() for _ in range(3))
-    for name, ranking in rankings.items():
-        best = list({paper: score for paper, score in reversed(ranking or ())}.items())[::-1]  # of duplicates the first
-        for rank, ((paper, score), flat) in enumerate(zip(best, normalised([s for _, s in best]), strict=True), 1):
-            for kept, value in ((ranks, rank), (own, score), (even, flat)): kept.setdefault(paper, {})[name] = value
-    def score_of(paper: str) -> float:
-        if method == "max": return max(even[paper].values())
-        return sum(1 / (rrf_k + rank) for rank in ranks[paper].values())
-    out = [Aggregated(paper, score_of(paper), ranks[paper], own[paper], even[paper]) for paper in ranks]
-    return sorted(out, key=lambda paper: -paper.score)
+    ranks, own, even = _found(rankings)
+    return [Aggregated(paper, score, _of(paper, ranks), _of(paper, own), _of(paper, even))
+            for paper, score in _joined(ranks, even, method, rrf_k)]
 
 # %% ../../nbs/53_retrieval.ipynb #r53b
 def chosen_retrievers(corpus: Corpus,
@@ -150,8 +166,9 @@ def retrieval_trace(lists: Mapping[str, Ranking],  # by retriever
     def kept(ranking: Ranking) -> list[list[Any]]:
         even = normalised([score for _, score in ranking])
         return [[paper, score, round(share, 4)] for (paper, score), share in zip(ranking, even, strict=True)][:TRACED]
+    ranks, _, even = _found(lists)
     def fused(method: str) -> list[list[Any]]:
-        return [[p.paper_id, p.score, dict(p.ranks)] for p in aggregate(lists, method, rrf_k)[:TRACED]]
+        return [[paper, score, _of(paper, ranks)] for paper, score in _joined(ranks, even, method, rrf_k)[:TRACED]]
     return {"retrievers": {name: kept(ranking) for name, ranking in lists.items()},
             **{method: fused(method) for method in METHODS}}
 

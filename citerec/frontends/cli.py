@@ -24,8 +24,8 @@ from urllib.parse import unquote
 from .. import __version__
 from citerec.frontends.commands import (
     ASKING_COMMANDS, EMBEDDING_COMMANDS, OPTIMISING_COMMANDS, SERVING_COMMANDS, Parser, Run, add_commands, check_form,
-    check_installed, cost_words, is_watched, limits_typed, loaded, model_chosen, print_found, print_json, print_remark,
-    show_progress, typed_text,
+    check_installed, cost_words, is_watched, limits_typed, loaded, model_chosen, print_json, print_remark, print_steps,
+    recommended_steps, show_progress, shown_by_server, typed_text,
 )
 from ..ranking.catalogue import CHOICES, SOURCES
 
@@ -40,15 +40,8 @@ if TYPE_CHECKING:
 # %% ../../nbs/99_cli.ipynb #x05
 def _show(args: argparse.Namespace, recommendations: "Recommendations") -> int:
     "Print recommendations, and say by the exit code whether there are any."
-    is_text = args.format in (None, "text")
-    if is_text: show_progress(args, "")
-    said = print_found(args, recommendations, recommendations.papers, recommendations.to_table,
-                       recommendations.to_text(verbose=args.verbose) if is_text else None)
-    if args.format not in (None, "text", "json"):
-        said = [*(recommendations.state.metadata.get(name, "") for name in ("coverage", "below")), *said]
-    for note in filter(None, said): print_remark(note)
-    if args.verbose and is_text and recommendations.state.metadata.get("trace", {}).get("why"):
-        print(recommendations.trace().to_string(na_rep="–", float_format="{:.0f}".format))
+    if args.format in (None, "text"): show_progress(args, "")
+    print_steps(recommended_steps(args, recommendations))
     return 0 if len(recommendations) else 1
 
 # %% ../../nbs/99_cli.ipynb #x09
@@ -59,10 +52,13 @@ def _recommend(args: argparse.Namespace) -> int:
     --file FILE            read the text from a file; - is the standard input
     --known ID ...; --written YEAR; --min-confidence P  answering.recommender:Limits
     --pick                 ground.settings:Settings
-    {limits}{loading}{forms}{progress}
+    {limits}{loading}{server}{forms}{progress}
     """
     text = typed_text(args)
     check_form(args.format)
+    if shown := shown_by_server(args, text):
+        print_steps(shown[0])
+        return shown[1]
     show_progress(args, f"opening the corpus{f' {args.corpus}' if args.corpus else ''} …")
     from citerec.answering.recommender import Recommendations
     state = None
@@ -826,7 +822,7 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
     try: args = _arguments(argv)
     except SystemExit as e: return int(e.code or 0)
     try:
-        from citerec.ground.settings import check_current_folder
+        from citerec.ground.files import check_current_folder
         check_current_folder()
         with _hushed(getattr(args, "verbose", False)): code = args.run(args)
         sys.stdout.flush()

@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['Checksums', 'MOST_JSON', 'REPAIR', 'T', 'OWNER_ONLY', 'remove', 'clear_parts', 'write_atomically', 'whole_folder',
            'sha256_of', 'checksums', 'altered', 'plain_file', 'read_plain_file', 'read_json', 'strange_entries',
-           'real_folder', 'reading', 'need_space', 'made_once', 'shipped', 'shipped_words', 'user_folder', 'own_folder',
-           'read_plain', 'private_database', 'mark_of', 'trust', 'is_trusted', 'distrust', 'pyplot']
+           'real_folder', 'reading', 'need_space', 'check_current_folder', 'made_once', 'shipped', 'shipped_words',
+           'user_folder', 'own_folder', 'read_plain', 'private_database', 'mark_of', 'trust', 'is_trusted', 'distrust',
+           'pyplot']
 
 # %% ../../nbs/02_files.ipynb #c003
 import contextlib
@@ -263,6 +264,12 @@ def need_space(folder: Path,  # where something is to be written; it may not exi
         needed = -(-size // _BLOCK)
         raise CorpusError(f"{what} needs {needed} MB of free space in {folder}, and there are {free // _BLOCK} MB.",
                           "Free some space and run the same command again: it continues where it stopped.")
+
+def check_current_folder() -> None:
+    "Raise `InputError` where the current folder was deleted; libraries end the process there."
+    try: os.getcwd()
+    except OSError:
+        raise InputError("The current folder no longer exists, or may not be read.", "Change to another one.") from None
 
 # %% ../../nbs/02_files.ipynb #c021
 T = TypeVar("T")

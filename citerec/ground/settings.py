@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['PathText', 'Names', 'Seconds', 'Share', 'Dollars', 'Number', 'LLMService', 'LLMForm', 'Reach', 'HARMLESS', 'DOT_ENV',
            'MOST', 'CROSS_ENCODER', 'OPENAI_URL', 'LOCAL_LLM_TIMEOUT', 'LLMS', 'PRESETS', 'host_of', 'is_local',
-           'dot_env_lines', 'dot_env_note', 'Settings', 'key_for', 'llm_key', 'check_current_folder', 'load_settings',
-           'comments_beside', 'is_key']
+           'dot_env_lines', 'dot_env_note', 'Settings', 'key_for', 'llm_key', 'load_settings', 'comments_beside',
+           'is_key']
 
 # %% ../../nbs/03_settings.ipynb #c003
 import ast
@@ -27,7 +27,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, Validation
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from .errors import InputError, explain
-from .files import is_trusted, read_plain
+from .files import check_current_folder, is_trusted, read_plain
 
 # %% ../../nbs/03_settings.ipynb #c011
 def _written_out(path: Any) -> Any:
@@ -325,12 +325,6 @@ def _check_keys(settings: "Settings") -> None:
                              f"Give CITEREC_{name.upper()} an address that begins with https, or unset the key.")
 
 # %% ../../nbs/03_settings.ipynb #c015f
-def check_current_folder() -> None:
-    "Raise `InputError` where the current folder was deleted; libraries end the process there."
-    try: os.getcwd()
-    except OSError:
-        raise InputError("The current folder no longer exists, or may not be read.", "Change to another one.") from None
-
 def _gathered(chosen: dict[str, Any]) -> "Settings":
     "Settings from arguments, environment, .env and defaults; raises `InputError` for what cannot be."
     unknown = sorted(set(chosen) - set(Settings.model_fields))

@@ -174,6 +174,16 @@ class LexicalIndex:
         "BM25 of every paper for a query."
         return self._scores(tuple(s for s in dict.fromkeys(stems(text)) if s in self.frequencies))
 
+    def having(self,
+               stem: str,
+               ) -> np.ndarray:  # int64, rows, ascending
+        "The texts that have a word."
+        if stem not in self.frequencies: return np.zeros(0, dtype=np.int64)
+        number, arrays = self._bm25.vocab_dict[stem], self._bm25.scores
+        some = slice(arrays["indptr"][number], arrays["indptr"][number + 1])
+        with reading(f"The word index in {self.folder}"):
+            return np.sort(arrays["indices"][some][arrays["data"][some] > 0]).astype(np.int64)
+
     def idf(self, stem: str) -> float:
         "Inverse document frequency: how rare a word is in this corpus; one that it lacks weighs as much as the rarest."
         return _idf(self.size, self.frequencies.get(stem, 0))

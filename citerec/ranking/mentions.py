@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache, partial, reduce
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -205,8 +205,9 @@ def _rows_by_surname(corpus: Corpus) -> dict[str, list[int]]:
     "For each surname the papers of those who have it."
     if corpus not in _SURNAMES:
         by: dict[str, list[int]] = {}
+        surname_of = cache(surname)  # most authors have several papers
         for row, authors in enumerate(corpus.store.by_row.authors()):
-            for name in {*map(surname, authors)}: by.setdefault(name, []).append(row)
+            for name in {*map(surname_of, authors)}: by.setdefault(name, []).append(row)
         _SURNAMES[corpus] = by
     return _SURNAMES[corpus]
 
@@ -305,19 +306,39 @@ def _is_about(words: Sequence[re.Match[str]], i: int, j: int, title: str, begin:
     return bool(before in _LINKS or before.endswith("ing") or (i < 2 and (after in _LINKS or after.endswith("ed")))
                 or _STUDY.search(around) or re.search(r"revisited|\?", title))
 
+class _Forms(NamedTuple):
+    "The keys of a name that are compared with those of titles."
+    keys: frozenset[str]  # its own, and those of its plural and singular
+    shortest: str  # part of all the others
+    beginnings: frozenset[str]  # of the keys
+    longest: int  # letters of a key, and one that may be cut off
+    short: bool  # an abbreviation
+    loose: bool  # its plural is the same name
+
+@lru_cache(1024)  # a name is compared with many titles
+def _forms(name: str) -> _Forms:
+    key, loose = name_key(name), name.islower() or " " in name
+    keys = frozenset({key, f"{key}s", key.removesuffix("s")} if loose and len(key) > 3 else {key})
+    return _Forms(keys, min(keys, key=len), frozenset(one[:n] for one in keys for n in range(len(one) + 1)),
+                  max(map(len, keys)) + 1, sum(map(str.isupper, name)) >= 2, loose)
+
+@lru_cache(20_000)  # the titles of well-known papers are compared with many names
+def _read_title(title: str) -> tuple[list[re.Match[str]], list[str], re.Match[str] | None]:
+    "The words of a title, their keys, and what its name ends with."
+    words = list(_PART.finditer(title))
+    return words, [name_key(word[0]) for word in words], _LEAD.search(title)
+
 def title_says(title: str,
                name: str,
                ) -> int:  # from `NOT_THERE` to `IS_CALLED`
     "What a title says of a name."
-    key, short, best = name_key(name), sum(map(str.isupper, name)) >= 2, NOT_THERE
-    loose = name.islower() or " " in name  # its plural is the same name
-    keys = {key, f"{key}s", key.removesuffix("s")} if loose and len(key) > 3 else {key}
-    whole = name_key(title)
-    if not any(one in whole for one in keys): return NOT_THERE  # nearly all titles, so nothing slower is done for them
-    words, colon = list(_PART.finditer(title)), _LEAD.search(title)
+    keys, shortest, beginnings, longest, short, loose = _forms(name)
+    if shortest not in name_key(title): return NOT_THERE  # nearly all titles, so nothing slower is done for them
+    (words, own, colon), best = _read_title(title), NOT_THERE
     cut, first = colon.start() if colon else len(title), int(title.lower().startswith(_ARTICLES))
-    begins = [i for i, word in enumerate(words) if any(one.startswith(name_key(word[0])) for one in keys)]
+    begins = [i for i, begin in enumerate(own) if begin in beginnings]
     for i, j in ((a, b) for a in begins for b in range(a, min(a + _RUN + 2, len(words)))):
+        if sum(map(len, own[i : j + 1])) > longest: continue
         run = title[words[i].start() : words[j].end()]
         if name_key(run) not in keys or _BREAK.search(run): continue
         capitals = sum(map(str.isupper, run)) >= 2
@@ -372,9 +393,8 @@ def _with_words(index: LexicalIndex, name: str) -> np.ndarray:
     "The rows of the texts that have all words of a name, by their stems."
     parts = sorted({*stems(name)}, key=lambda part: index.frequencies.get(part, 0))
     if not parts or parts[0] not in index.frequencies: return np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(index.scores(parts[0]) > 0)
-    for part in parts[1:]: rows = rows[index.scores(part)[rows] > 0]
-    return rows
+    having = [index.having(*stems(part)[:1] or [""]) for part in parts]  # stemmed once more, as when the ranker learned
+    return reduce(partial(np.intersect1d, assume_unique=True), having)
 
 def _worth_asking(corpus: Corpus, one: Spoken) -> bool:
     "Whether a plain run of words may be a name at all."

@@ -129,10 +129,12 @@ def fuse(rankings: Sequence[Sequence[int]],  # lists of rows, best first
          k: int = 60,  # the larger it is, the less the first ranks stand out
          ) -> dict[int, float]:  # row -> fused score, best first; ties in the order in which rows were first seen
     "Reciprocal rank fusion ([Cormack et al., 2009](https://doi.org/10.1145/1571941.1572114))."
-    scores: dict[int, float] = {}
-    for ranking in rankings:
-        for rank, row in enumerate(ranking, 1): scores[int(row)] = scores.get(int(row), 0.0) + 1 / (k + rank)
-    return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
+    rows = np.concatenate([*(np.asarray(ranking, dtype=np.int64) for ranking in rankings), np.zeros(0, dtype=np.int64)])
+    worth = np.concatenate([*(1 / (k + np.arange(1, len(ranking) + 1)) for ranking in rankings), np.zeros(0)])
+    found, first, place = np.unique(rows, return_index=True, return_inverse=True)
+    scores = np.bincount(place, worth, minlength=len(found))
+    order = np.lexsort((first, -scores))
+    return dict(zip(found[order].tolist(), scores[order].tolist(), strict=True))
 
 # %% ../../nbs/45_signals.ipynb #s014
 ASKED = 1000  # how many nearest papers an index has to find

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..agents.quotation import snippets
+from ..agents.quotation import quotation_for
 from ..answering.cards import table_html, table_text
 from ..ranking.corpus import Corpus
 from ..indexes.embedding import Embedder
@@ -429,8 +429,7 @@ def _supports(bibliography: Bibliography, sentence: str, k: int, previous: str, 
     if fits and known: scores = _reordered(scores, list(known), fits(sentence, list(known.values())))
     best, shares = top_k(scores, k), score_shares(scores)
     papers = [bibliography.papers[i][1] for i in best]
-    quotes = snippets([clean(sentence)] * len(best), [p.abstract for p in papers], bibliography.embedder,
-                      bibliography._list.words.idf)
+    quotes = [quotation_for(clean(sentence), paper.abstract, bibliography._list.words.idf) for paper in papers]
     return Supports(Support(bibliography.papers[i][0], float(scores[i]), float(shares[i]), text or paper.title,
                             paper.text_kind if text else "title",
                             dict(zip(SIGNALS, signals[i].tolist(), strict=True)))
