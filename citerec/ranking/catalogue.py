@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SOURCES', 'CHOICES', 'Chosen', 'SourceMaker', 'listed_names', 'year_range', 'work_types', 'recipe_of', 'source_of',
-           'build', 'update', 'CorpusAtHand', 'corpora_at_hand', 'step_of', 'main', 'Job', 'build_job', 'update_job']
+           'build', 'update_sources', 'CorpusAtHand', 'corpora_at_hand', 'step_of', 'main', 'Job', 'build_job',
+           'update_job']
 
 # %% ../../nbs/42_catalogue.ipynb #c003
 import json
@@ -22,6 +23,7 @@ from textwrap import shorten
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import citerec
 from ..ground.errors import CiterecError
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class SourceMaker:
     "How to make a source from choices."
     make: Callable[[SimpleNamespace, Path, bool], Any]  # (choices, folder for pages, show progress) -> `Source`
     options: frozenset[str]  # names in `CHOICES` that it understands
+    licence: str = ""  # of what it gives; "": not known
     over: bool = False  # whether it adds to the papers of the other sources, which it gets as `choices.below`
 
 SOURCES: dict[str, SourceMaker] = {}  # by name
@@ -331,10 +334,10 @@ def _build_named(folder: Path, recipe: Chosen, settings: "Settings | None", prog
 # %% ../../nbs/42_catalogue.ipynb #c019
 _SHOWN = 300  # most characters of a recipe in a message
 
-def update(folder: str | Path,  # a corpus that `build` made of sources by name
-           settings: "Settings | None" = None,  # None: from the environment
-           progress: bool = True,  # show progress bars
-           ) -> "Corpus":  # opened, with what is new
+def update_sources(folder: str | Path,  # a corpus that `build` made of sources by name
+                   settings: "Settings | None" = None,  # None: from the environment
+                   progress: bool = True,  # show progress bars
+                   ) -> "Corpus":  # opened, with what is new
     "Ask the sources of a corpus again, and add what is new or changed. Stopped in the middle, the same call continues."
     from citerec.ranking.building import PAGES
     from citerec.ranking.corpus import Corpus, next_update
@@ -409,7 +412,7 @@ def main() -> None:
     "Do the task that the standard input names."
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    do = build if "source" in task else update
+    do = build if "source" in task else citerec.update  # a corpus may have come as a pack
     try: do(**task).close()
     except CiterecError as e: print(json.dumps([e.problem, e.fix]))
 
