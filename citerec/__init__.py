@@ -55,8 +55,8 @@ _homes = {
     "Library": "answering.library",
     "parse_query": "answering.filters",
 }
-_all_ = ["load", "build", "update", "pack", "get", "Recommender", "Recommendations", "Corpus", "Settings", "CiterecError", "Paper",
-         "Recommendation", "Draft", "Bibliography", "Library", "parse_query"]
+_all_ = ["load", "build", "update", "pack", "get", "Recommender", "Recommendations", "Corpus", "Settings",
+         "CiterecError", "Paper", "Recommendation", "Draft", "Bibliography", "Library", "parse_query"]
 
 # %% ../nbs/90_package.ipynb #c008
 def __getattr__(name: str,  # a name of the table, or one that does not exist

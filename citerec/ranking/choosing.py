@@ -342,7 +342,8 @@ def choose(corpus: Corpus,
 from ..ground.identity import title_key
 from ..ground.schema import CitationPath, Evidence, Relation, SearchFilter
 from ..indexes.graph import Graph, push
-from .signals import SIGNALS, SIGNALS_OF, FilteredCorpus, leading
+from .signals import SIGNALS as ALL_SIGNALS
+from .signals import SIGNALS_OF, FilteredCorpus, leading
 
 # %% ../../nbs/49_choosing.ipynb #k05
 def together(graph: Graph,
@@ -431,7 +432,7 @@ def known_evidence(corpus: Corpus,
     values, rows = evidence.values.copy(), evidence.rows
     here = {name: of[rows] for name, of in signals.items()} | _likeness(corpus, rows, known)
     here["kn_authors"] = _by_authors(corpus, rows, known)
-    for name in SIGNALS_OF["known"]: values[:, SIGNALS.index(name)] = here[name]
+    for name in SIGNALS_OF["known"]: values[:, ALL_SIGNALS.index(name)] = here[name]
     return evidence.model_copy(update={"values": values})
 
 # %% ../../nbs/49_choosing.ipynb #k13b

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, cast
 
 import zstandard
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
@@ -206,8 +206,8 @@ def _write_pack(about: PackManifest, files: Mapping[str, Path | bytes], progress
     sealed = _Sealed(file)
     sealed.write(_frame(json.dumps(about.model_dump(mode="json"), separators=(",", ":")).encode()))
     packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
-    with packer.stream_writer(sealed, closefd=False) as out, \
-         tqdm(desc="packing", unit="B", unit_scale=True, total=about.size, disable=not progress) as bar:  # type: ignore[arg-type]
+    with packer.stream_writer(cast(BinaryIO, sealed), closefd=False) as out, \
+         tqdm(desc="packing", unit="B", unit_scale=True, total=about.size, disable=not progress) as bar:
         for member in about.members:
             out.write(_header(member))
             _copied(files[member.name], member, out, bar)
@@ -351,7 +351,7 @@ def _free_place(folder: Path) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise InputError(f"{folder} is a file or a link.", "Name a new folder for the corpus.")
     if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty.", "Name a new folder for the corpus; `citerec update` renews an old one.")
+        raise InputError(f"{folder} is not empty.", "Name a new folder; `citerec update` renews an old corpus.")
 
 # %% ../../nbs/48_packs.ipynb #g005
 _GOT = "got.json"  # in the folder of a corpus that came from an address
@@ -367,7 +367,7 @@ def _remembered(folder: Path) -> dict[str, str] | None:
     if not (path := folder / _GOT).exists(): return None
     try: got = {name: str(read_json(path)[name]) for name in ("url", "seal")}
     except (OSError, ValueError, KeyError, TypeError):
-        raise CorpusError(f"{path} cannot be read.", "Remove it, or get the corpus again into another folder.") from None
+        raise CorpusError(f"{path} cannot be read.", "Remove it, or get the corpus again elsewhere.") from None
     if is_trusted(path): return got
     raise CorpusError(f"The corpus in {folder} would be fetched again from {one_line(got['url'])[:200]}, "
                       "and somebody else may have written this address.",
@@ -473,7 +473,7 @@ def _follow(name: str, folder: Path | None, settings: Settings | None, progress:
             choices: Mapping[str, Any]) -> Corpus:
     "Build what a recipe describes."
     one, folder = recipes()[name], folder or Path("data") / name
-    chosen = one.choices | choices
+    chosen = one.choices | dict(choices)
     if lacking := [need for need in one.needs if not chosen.get(need)]:
         raise InputError(f"The recipe {name} needs {lacking[0]}.", f"Add it: --{lacking[0].replace('_', '-')} …")
     recipe_of(one.source, chosen)
@@ -482,7 +482,7 @@ def _follow(name: str, folder: Path | None, settings: Settings | None, progress:
 
 def get(what: str | Path,  # a pack, the address of one, or the name of a recipe
         folder: str | Path | None = None,  # of the corpus; None: its name, in the folder data
-        sha256: str = "",  # that the pack has to have; "": any
+        sha256: str | None = None,  # that the pack has to have; None: any
         settings: Settings | None = None,  # None: from the environment
         progress: bool = True,  # show progress bars
         agree: Callable[[str], bool] = lambda told: True,  # is told what will happen, and says whether it may
@@ -493,7 +493,7 @@ def get(what: str | Path,  # a pack, the address of one, or the name of a recipe
     if is_recipe and not sha256: return _follow(str(what), place, settings, progress, agree, choices)
     if not is_recipe and (_is_address(str(what)) or Path(what).is_file()):
         if choices: raise InputError(f"{min(choices)} means nothing to a pack.", "Leave it out.")
-        return _get_pack(str(what), place, sha256, settings, progress, agree)
+        return _get_pack(str(what), place, sha256 or "", settings, progress, agree)
     if is_recipe: raise InputError("A recipe has no SHA-256.", "Leave it out.")
     raise InputError(f"There is no pack and no recipe {str(what)[:80]!r}.",
                      f"Name a file, an address with https, or one of the recipes: {', '.join(recipes())}.")

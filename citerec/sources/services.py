@@ -565,10 +565,10 @@ def _opened_file(url: str, headers: Mapping[str, str], sha256: str, timeout: flo
     check(origin)
     said = {"User-Agent": f"citerec/{__version__}", "Accept-Encoding": "identity", **headers}
     transport = _Keyed(origin, {}, {})
-    with httpx.Client(transport=transport, timeout=timeout, follow_redirects=True) as client:
-        with client.stream("GET", url, headers=said) as response:
-            check(response.url)
-            yield response
+    with httpx.Client(transport=transport, timeout=timeout, follow_redirects=True) as client, \
+         client.stream("GET", url, headers=said) as response:
+        check(response.url)
+        yield response
 
 def first_bytes(url: str,  # address of a file
                 count: int,  # bytes wanted
@@ -626,7 +626,7 @@ def _fetch_rest(part: _Partial, url: str, sha256: str, most: int, timeout: float
             if not response.is_success:
                 _refuse(f"{url[:_SAID]} answered {response.status_code}", url, response, 90.0)
             if remote.size > most:
-                raise ServiceError(f"{url[:_SAID]} has {remote.size:,} bytes, more than {most:,}.", "Check the address.")
+                raise ServiceError(f"{url[:_SAID]} has {remote.size:,} bytes, over {most:,}.", "Check the address.")
             need_space(part.path.parent, max(remote.size - start, 0), part.path.name)
             _receive(part, response, remote, start, most, bar)
     except (httpx.HTTPError, httpx.InvalidURL) as e:
@@ -650,7 +650,7 @@ def fetch_file(url: str,  # address of a file
                tries: int = 8,  # requests that bring nothing before giving up
                pause: Callable[[float], None] | None = None,  # how to wait; None: sleep
                ) -> Path:  # the file
-    "Fetch a file; killed and repeated, it goes on where it stopped. Raises `ServiceError`, or `CorpusError` for no room."
+    "Fetch a file; repeated after a kill, it goes on. Raises `ServiceError`, and `CorpusError` for a full disk."
     path = Path(path)
     part, patience = _Partial(path), _Patience(tries, pause or time.sleep)
     real_folder(path.parent)
