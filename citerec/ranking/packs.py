@@ -15,7 +15,7 @@ import struct
 import tarfile
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, cast
@@ -216,6 +216,10 @@ def _write_pack(about: PackManifest, files: Mapping[str, Path | bytes], progress
     file.write(sealed.digest.hexdigest().encode())
 
 # %% ../../nbs/48_packs.ipynb #p016
+def _undisturbed(folder: Path) -> AbstractContextManager[None]:
+    "Let no build change a corpus; one in a folder that this user may not write to is changed by nobody here."
+    return working_in(folder) if os.access(folder, os.W_OK) else nullcontext()
+
 def pack(folder: str | Path,  # of a corpus, or "sample"
          file: str | Path | None = None,  # the pack; None: the name of the folder and .tar.zst, in the current one
          licence: str | None = None,  # of the records; None: that of their sources, as far as it is known
@@ -223,7 +227,7 @@ def pack(folder: str | Path,  # of a corpus, or "sample"
          progress: bool = True,  # show a progress bar
          ) -> Path:  # the pack
     "Make one file of a corpus. Raises `CorpusError` if the corpus is damaged, or needs a model that only lies here."
-    with open_corpus(folder) as corpus, working_in(corpus.folder):
+    with open_corpus(folder) as corpus, _undisturbed(corpus.folder):
         name, manifest = _name_of(corpus.folder), corpus.manifest
         path = Path(file) if file else Path(f"{name}.tar.zst")
         if path.is_dir(): raise InputError(f"{path} is a folder.", "Name a file, such as ml.tar.zst.")

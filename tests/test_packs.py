@@ -1,0 +1,173 @@
+"""Packs that are fetched under fire, and recipes that are followed from the first request to the last."""
+
+import gzip
+import io
+import json
+import os
+import signal
+import tarfile
+import time
+import zipfile
+
+import pytest
+
+import citerec
+from citerec.ground.errors import CiterecError
+from citerec.ground.files import sha256_of
+from citerec.ranking.packs import recipes
+from citerec.testing.fake_openalex import OpenAlexServer
+from citerec.testing.loopback import Loopback, Response, file_reply
+
+TEXT = "We drop recurrence and rely on self-attention only."
+PIECES = 24  # of a pack, that come one after the other
+PAUSE = 0.01  # seconds between them
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """The sample as a pack."""
+    return citerec.pack("sample", tmp_path_factory.mktemp("packs") / "sample.tar.zst", "Apache-2.0", progress=False)
+
+
+def test_same_answers_elsewhere(packed, tmp_path, monkeypatch):
+    """A pack that was opened by somebody else, in another folder, gives the same list, percentages and quotations."""
+
+    def answers(corpus):
+        found = citerec.load(corpus).recommend(TEXT, k=10)
+        return [(r.paper_id, r.confidence, r.supporting_snippet, r.justification) for r in found]
+
+    ours = answers("sample")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another account"))
+    citerec.get(packed, tmp_path / "elsewhere" / "corpus", progress=False).close()
+    assert answers(tmp_path / "elsewhere" / "corpus") == ours
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the process is copied")
+def test_killed_ten_times(packed, tmp_path):
+    """A fetch that is killed ten times goes on each time; there is no corpus before the last byte was compared."""
+    content, folder = packed.read_bytes(), tmp_path / "corpus"
+    step = len(content) // PIECES
+
+    def slowly(asked):
+        reply = file_reply(content, asked)
+        if asked.headers["Range"] and asked.headers["Range"].startswith("bytes=0-"):
+            return reply  # of the description
+
+        def pieces():
+            for start in range(0, len(reply.body), step):
+                yield reply.body[start : start + step]
+                time.sleep(PAUSE)
+
+        length = {"Content-Length": str(len(reply.body))}
+        return Response(pieces(), reply.status, {**reply.headers, **length})
+
+    part, came = tmp_path / ".corpus.getting.fetched", [0]
+    with Loopback(slowly) as server:
+        url = f"{server.url}/sample.tar.zst"
+        for _ in range(10):
+            child = os.fork()
+            if not child:
+                try:
+                    citerec.get(url, folder, progress=False)
+                finally:
+                    os._exit(0)
+            while not part.exists() or part.stat().st_size < came[-1] + step:
+                assert os.waitpid(child, os.WNOHANG) == (0, 0), "the fetch ended by itself"
+                time.sleep(PAUSE / 10)
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            came.append(part.stat().st_size)
+            assert not folder.exists()
+        with citerec.get(url, folder, sha256_of(packed), progress=False) as corpus:
+            assert corpus.check() == []
+    assert came == sorted(came) and came[1] > 0 and came[-1] < len(content)
+    places = [asked.headers["Range"] for asked in server.asked if asked.headers["Range"]]
+    assert f"bytes={came[-1]}-" in places
+    assert [p.name for p in tmp_path.iterdir()] == ["corpus"]
+
+
+DUMP = {"title": "Attention", "categories": "cs.CL", "abstract": "We attend.",
+        "authors_parsed": [["Vaswani", "A.", ""]],
+        "versions": [{"version": "v1", "created": "Mon, 12 Jun 2017 17:57:34 GMT"}], "update_date": "2023-08-03"}
+
+
+def dump_of(works) -> bytes:
+    """The metadata dump of arXiv, zipped: a line for each work that has a DOI."""
+    lines = [DUMP | {"id": f"1706.{i:05d}", "doi": work["doi"].removeprefix("https://doi.org/"), "title": work["title"]}
+             for i, work in enumerate(works)]
+    lines.append(DUMP | {"id": "1706.99999", "categories": "math.GT"})
+    with zipfile.ZipFile(packed := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("arxiv-metadata-oai-snapshot.json", "\n".join(map(json.dumps, lines)))
+    return packed.getvalue()
+
+
+def anthology_of(works) -> bytes:
+    """The repository of the ACL Anthology, as GitHub packs it."""
+    papers = "".join(f"<paper id='{i}'><title>{work['title']}</title><abstract>We attend.</abstract>"
+                     f"<doi>{work['doi'].removeprefix('https://doi.org/')}</doi></paper>"
+                     for i, work in enumerate(works, 1))
+    text = ("<?xml version='1.0' encoding='UTF-8'?><collection id='2023.acl'><volume id='long' type='proceedings'>"
+            f"<meta><booktitle>ACL</booktitle><year>2023</year><venue>acl</venue></meta>{papers}</volume></collection>")
+    with tarfile.open(fileobj=(packed := io.BytesIO()), mode="w:gz") as archive:
+        for name, content in (("data/xml/2023.acl.xml", text), ("data/yaml/venues/acl.yaml", "acronym: ACL\n")):
+            (about := tarfile.TarInfo(f"acl-anthology-master/{name}")).size = len(content.encode())
+            archive.addfile(about, io.BytesIO(content.encode()))
+    return packed.getvalue()
+
+
+@pytest.fixture
+def services(monkeypatch):
+    """OpenAlex and Crossref on this machine, and some works that have a DOI of a publisher."""
+    nothing = Response({"message": {"items": [], "total-results": 0}})
+    with OpenAlexServer(150) as openalex, Loopback(lambda asked: nothing) as crossref:
+        monkeypatch.setenv("OPENALEX_URL", openalex.url)
+        monkeypatch.setenv("CITEREC_OPENALEX_URL", openalex.url)
+        monkeypatch.setenv("CITEREC_CROSSREF_URL", crossref.url)
+        yield [w for w in openalex.works.values() if w["doi"] and "10.1000" in w["doi"] and w["title"]]
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_recipe(name, services, tmp_path):
+    """A recipe is followed whole, the services being doubles; so is the update of what it built."""
+    works, told = services[-8 if name == "mine" else -24 :], []  # Crossref is asked ten times a second at most
+    content = {"arxiv-cs": dump_of(works[:-1]), "acl": anthology_of(works[:-1])}.get(name, b"")
+    if name == "mine":
+        (tmp_path / "refs.bib").write_text("".join(
+            f"@article{{k{i}, title={{{w['title']}}}, doi={{{w['doi']}}}, year={{2020}}}}\n"
+            for i, w in enumerate(works[:-1])))
+    here = [content]
+    with Loopback(lambda asked: file_reply(here[-1], asked)) as server:
+        choices = {"arxiv-cs": {"file": [f"{server.url}/arxiv"]}, "acl": {"dir": f"{server.url}/acl.tar.gz"},
+                   "mine": {"file": [str(tmp_path / "refs.bib")], "expand_max": 5},
+                   "openalex-ai": {"max": 30, "expand_max": 5, "repair": 0}}[name]
+        with citerec.get(name, tmp_path / "built", progress=False, agree=lambda said: told.append(said) or True,
+                         **choices) as corpus:
+            assert corpus.check() == [] and corpus.made_here
+            counts, recipe = corpus.manifest["counts"], corpus.manifest["recipe"]
+            papers = corpus.papers(corpus.ids)
+        assert counts["papers"] >= len(works) - 1 and counts["edges"] > 0
+        assert all(p.doi or p.arxiv_id for p in papers) or name == "openalex-ai"
+        assert recipe["source"] == list(recipes()[name].source)
+        assert "licence" in told[0] and "size" in told[0] and "time" in told[0]
+        here.append({"arxiv-cs": dump_of(works), "acl": anthology_of(works)}.get(name, b""))
+        with citerec.update(tmp_path / "built", progress=False) as corpus:
+            assert len(corpus) == counts["papers"] + (name in ("arxiv-cs", "acl"))
+    with pytest.raises(CiterecError, match="Nothing was fetched"):
+        citerec.get(name, tmp_path / "no", progress=False, agree=lambda said: False, **choices)
+    assert not (tmp_path / "no").exists()
+
+
+def test_citations_of_any_source(services, tmp_path):
+    """`citations` joins the papers of any source by DOI; a pack of the result has no path of this machine in it."""
+    works = services[-3:]
+    lines = [{"paper_id": f"p{i}", "title": w["title"], "doi": w["doi"]} for i, w in enumerate(works)]
+    (tmp_path / "papers.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    a, b, c = (line["doi"].removeprefix("https://doi.org/") for line in lines)
+    table = f"oci,citing,cited,creation\n1,{a},{b},2020\n2,omid:br/1 doi:{b},omid:br/2 doi:{c.upper()},2020\n"
+    (tmp_path / "index.csv.gz").write_bytes(gzip.compress(table.encode()))
+    with citerec.build(tmp_path / "built", tmp_path / "papers.jsonl", progress=False,
+                       citations=[str(tmp_path / "index.csv.gz")]) as corpus:
+        assert {(corpus.ids[i], corpus.ids[j]) for i, j in corpus.store.by_row.edges()} == {("p0", "p1"), ("p1", "p2")}
+    with citerec.get(citerec.pack(tmp_path / "built", tmp_path / "p", progress=False), tmp_path / "again") as corpus:
+        assert "recipe" not in corpus.manifest and str(tmp_path) not in json.dumps(corpus.manifest)
+        assert [p.doi for p in corpus.papers(corpus.ids)] == [a, b, c]
