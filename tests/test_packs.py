@@ -13,7 +13,7 @@ import pytest
 
 import citerec
 from citerec.ground.errors import CiterecError
-from citerec.ground.files import sha256_of
+from citerec.ground.files import sha256_of, trust
 from citerec.ranking.packs import recipes
 from citerec.testing.fake_openalex import OpenAlexServer
 from citerec.testing.loopback import Loopback, Response, file_reply
@@ -155,6 +155,22 @@ def test_recipe(name, services, tmp_path):
     with pytest.raises(CiterecError, match="Nothing was fetched"):
         citerec.get(name, tmp_path / "no", progress=False, agree=lambda said: False, **choices)
     assert not (tmp_path / "no").exists()
+
+
+def test_file_of_a_recipe(services, tmp_path):
+    """What came as a file, packed after an update, is updated by its services; its user has to allow that first."""
+    choices = {"max": 10, "expand_max": 2, "repair": 0}
+    citerec.get("openalex-ai", tmp_path / "built", progress=False, **choices).close()
+    citerec.update(tmp_path / "built", progress=False).close()
+    packed = citerec.pack(tmp_path / "built", tmp_path / "ai.tar.zst", progress=False)
+    with citerec.get(packed, tmp_path / "got", progress=False) as corpus:
+        before = corpus.ids
+        assert corpus.manifest["licence"] == "CC0-1.0" and corpus.manifest["recipe"]["max"] == 10
+    with pytest.raises(CiterecError, match="citerec trust"):
+        citerec.update(tmp_path / "got", progress=False)
+    trust(tmp_path / "got/manifest.json")
+    with citerec.update(tmp_path / "got", progress=False) as corpus:
+        assert corpus.ids == before and corpus.check() == []
 
 
 def test_citations_of_any_source(services, tmp_path):

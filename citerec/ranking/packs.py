@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache, partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, cast
 
@@ -29,7 +30,7 @@ from ..ground.errors import CorpusError, InputError, explain
 from citerec.ground.files import (
     is_trusted, need_space, read_json, remove, sha256_of, shipped, whole_folder, write_atomically,
 )
-from ..ground.identity import Sha256
+from ..ground.identity import Sha256, dig_list
 from ..ground.quoting import one_line
 from ..ground.schema import Count, Record
 from ..ground.settings import Settings
@@ -79,6 +80,8 @@ class PackManifest(Record):
     def _is_whole(self) -> "PackManifest":
         names = [member.name.casefold() for member in self.members]
         if len({*names}) < len(names): raise ValueError("two files have the same name")
+        if inside := {name for name in names if {*accumulate(name.split("/")[:-1], "{}/{}".format)} & {*names}}:
+            raise ValueError(f"{min(inside)} lies in a file")
         if missing := {"corpus.db", "manifest.json"} - {*names}: raise ValueError(f"{min(missing)} is missing")
         if self.size > _LARGEST: raise ValueError(f"it has {self.size:,} bytes, more than {_LARGEST:,}")
         return self
@@ -146,9 +149,9 @@ _CHECK = "Run `citerec check --repair` on it, then pack it again."
 
 def _licence_of(manifest: Mapping[str, Any]) -> str:
     "The licences of the sources of a corpus, as far as they are known."
-    names = (manifest.get("recipe") or {}).get("source") or ()
-    known = [SOURCES[name].licence or "not stated" if name in SOURCES else "not stated" for name in names]
-    return manifest.get("licence") or "; ".join(dict.fromkeys(known)) or "not stated"
+    names = dig_list(manifest, "recipe", "source")
+    known = [SOURCES[name].licence or "not stated" if name in SOURCES else "not stated" for name in map(str, names)]
+    return str(manifest.get("licence") or "") or "; ".join(dict.fromkeys(known)) or "not stated"
 
 def _name_of(folder: Path) -> str:
     "The name of a folder, without what a name of a file may lack anywhere."
@@ -161,7 +164,8 @@ def _files_of(corpus: Corpus) -> dict[str, Path]:
     files = {name: corpus.files / name for name in corpus.checksums if name.split("/")[0] not in _LEFT_OUT}
     for own in _OWN:
         found = sorted(p for p in (corpus.folder / own).rglob("*") if p.is_file() and not p.is_symlink())
-        files |= {path.relative_to(corpus.folder).as_posix(): path for path in found}
+        named = {path.relative_to(corpus.folder).as_posix(): path for path in found}
+        files |= {name: path for name, path in named.items() if _NAMES.fullmatch(name)}
     return {name: files[name] for name in sorted(files)}
 
 def _header(member: Member) -> bytes:
@@ -220,6 +224,23 @@ def _undisturbed(folder: Path) -> AbstractContextManager[None]:
     "Let no build change a corpus; one in a folder that this user may not write to is changed by nobody here."
     return working_in(folder) if os.access(folder, os.W_OK) else nullcontext()
 
+def _describe(corpus: Corpus, files: Mapping[str, Path | bytes], about: Mapping[str, str]) -> PackManifest:
+    "What a pack is going to say of itself. Raises `CorpusError` for a corpus that no pack can describe."
+    manifest, name = corpus.manifest, _name_of(corpus.folder)
+    if Path(manifest["model"]).is_dir() or os.path.isabs(manifest["model"]):
+        raise CorpusError(f"The corpus was embedded with a model in a folder, {manifest['model']}.",
+                          "Build it with a model that others can have by its name.")
+    told = {name: manifest[name] for name in ("text_kind", "model", "model_sha256", "counts")}
+    try:
+        members = [Member(name=name, size=len(p) if isinstance(p, bytes) else p.stat().st_size,
+                          sha256=hashlib.sha256(p).hexdigest() if isinstance(p, bytes) else sha256_of(p))
+                   for name, p in sorted(files.items())]
+        return PackManifest.model_validate({
+            "name": name, "citerec": __version__, "schema_version": SCHEMA_VERSION, "date": manifest["fetched"],
+            "source": _without_paths(manifest["source"]), "members": tuple(members), **told, **about})
+    except ValidationError as e:
+        raise CorpusError(f"{corpus.folder} cannot be packed ({explain(e)}).", _CHECK) from None
+
 def pack(folder: str | Path,  # of a corpus, or "sample"
          file: str | Path | None = None,  # the pack; None: the name of the folder and .tar.zst, in the current one
          licence: str | None = None,  # of the records; None: that of their sources, as far as it is known
@@ -228,23 +249,13 @@ def pack(folder: str | Path,  # of a corpus, or "sample"
          ) -> Path:  # the pack
     "Make one file of a corpus. Raises `CorpusError` if the corpus is damaged, or needs a model that only lies here."
     with open_corpus(folder) as corpus, _undisturbed(corpus.folder):
-        name, manifest = _name_of(corpus.folder), corpus.manifest
-        path = Path(file) if file else Path(f"{name}.tar.zst")
+        path = Path(file) if file else Path(f"{_name_of(corpus.folder)}.tar.zst")
         if path.is_dir(): raise InputError(f"{path} is a folder.", "Name a file, such as ml.tar.zst.")
-        if Path(manifest["model"]).is_dir() or os.path.isabs(manifest["model"]):
-            raise CorpusError(f"The corpus was embedded with a model in a folder, {manifest['model']}.",
-                              "Build it with a model that others can have by its name.")
-        about = {"licence": licence or _licence_of(manifest), "origin": origin or manifest.get("origin")
-                 or _without_paths(manifest["source"])}
-        files: dict[str, Path | bytes] = {**_files_of(corpus), "manifest.json": _handed_on(manifest, about)}
-        members = [Member(name=name, size=len(p) if isinstance(p, bytes) else p.stat().st_size,
-                          sha256=hashlib.sha256(p).hexdigest() if isinstance(p, bytes) else sha256_of(p))
-                   for name, p in sorted(files.items())]
-        described = PackManifest(
-            name=name, citerec=__version__, schema_version=SCHEMA_VERSION, source=_without_paths(manifest["source"]),
-            date=manifest["fetched"], text_kind=manifest["text_kind"], model=manifest["model"],
-            model_sha256=manifest["model_sha256"], counts=manifest["counts"], members=tuple(members), **about)
-        write_atomically(path, partial(_write_pack, described, files, progress))
+        about = {"licence": licence or _licence_of(corpus.manifest),
+                 "origin": origin or str(corpus.manifest.get("origin") or _without_paths(corpus.manifest["source"]))}
+        own = _handed_on(corpus.manifest, about)
+        files: dict[str, Path | bytes] = {**_files_of(corpus), "manifest.json": own}
+        write_atomically(path, partial(_write_pack, _describe(corpus, files, about), files, progress))
     return path
 
 # %% ../../nbs/48_packs.ipynb #p019
