@@ -1,15 +1,18 @@
 """Packs that are fetched under fire, and recipes that are followed from the first request to the last."""
 
 import gzip
+import hashlib
 import io
 import json
 import os
 import signal
+import struct
 import tarfile
 import time
 import zipfile
 
 import pytest
+import zstandard
 
 import citerec
 from citerec.ground.errors import CiterecError
@@ -84,6 +87,96 @@ def test_killed_ten_times(packed, tmp_path):
     places = [asked.headers["Range"] for asked in server.asked if asked.headers["Range"]]
     assert f"bytes={came[-1]}-" in places
     assert [p.name for p in tmp_path.iterdir()] == ["corpus"]
+
+
+def frame(content: bytes) -> bytes:
+    """A skippable frame of zstd."""
+    return struct.pack("<II", 0x184D2A50, len(content)) + content
+
+
+def hostile_pack(packed, change, path):
+    """The pack of the sample, sealed as its maker would, after `change` did something to its description and tar."""
+    content = packed.read_bytes()
+    size = struct.unpack("<I", content[4:8])[0] + 8
+    length = struct.unpack("<I", content[size + 4 : size + 8])[0]
+    about = json.loads(content[size + 8 : size + 8 + length])
+    tar = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(content[size + 8 + length :])).read()
+    about, tar = change(about, tar)
+    rest = frame(json.dumps(about).encode()) + zstandard.ZstdCompressor(level=1).compress(tar)
+    path.write_bytes(frame(b"citerec pack 1\nsha256 " + hashlib.sha256(rest).hexdigest().encode() + b"\n") + rest)
+    return path
+
+
+def entry(name, kind=tarfile.REGTYPE, content=b"") -> bytes:
+    """A file of a tar file, or something else in it."""
+    (about := tarfile.TarInfo(name)).type, about.size, about.linkname = kind, len(content), "/etc/passwd"
+    return about.tobuf(tarfile.GNU_FORMAT) + content.ljust(-(-len(content) // 512) * 512, b"\0")
+
+
+def renamed(name):
+    """The first file has another name, in the description and in the tar file."""
+
+    def change(about, tar):
+        about["members"][0]["name"] = name
+        return about, entry(name) + tar[512:]
+
+    return change
+
+
+def resized(size):
+    """The first file claims another size."""
+
+    def change(about, tar):
+        about["members"][0]["size"] = size
+        return about, tar
+
+    return change
+
+
+def members(about, change):
+    """The description with other files; those that become None are left out."""
+    return about | {"members": list(filter(None, map(change, about["members"])))}
+
+
+HOSTILE = {
+    "a path that leads out": renamed("../escaped"),
+    "a path that leads out from inside": renamed("vectors/../../escaped"),
+    "an absolute path": renamed("/tmp/escaped-from-a-pack"),
+    "a file of another program": renamed(".bashrc"),
+    "a symbolic link": lambda about, tar: (about, entry("corpus.db", tarfile.SYMTYPE) + tar),
+    "a hard link": lambda about, tar: (about, entry("corpus.db", tarfile.LNKTYPE) + tar),
+    "a device": lambda about, tar: (about, entry("corpus.db", tarfile.CHRTYPE) + tar),
+    "one more file": lambda about, tar: (about, tar[:-1024] + entry("ranker/evil.json", content=b"{}") + bytes(1024)),
+    "bytes without end": lambda about, tar: (about, tar + bytes(64 << 20)),
+    "a bomb": resized(90 << 30),
+    "more than any disk has": resized(1 << 50),
+    "a size below zero": resized(-1),
+    "another sha256": lambda about, tar: (members(about, lambda m: m | {"sha256": "0" * 64}), tar),
+    "half": lambda about, tar: (about, tar[: len(tar) // 2]),
+    "no database": lambda about, tar: (members(about, lambda m: m if m["name"] != "corpus.db" else None), tar),
+    "files without end": lambda about, tar: (about | {"members": about["members"] * 20_000}, tar),
+    "no description": lambda about, tar: ([], tar),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_pack(kind, packed, tmp_path):
+    """Whatever a stranger packs, a sentence says that it is not opened, and nothing is written anywhere."""
+    path = hostile_pack(packed, HOSTILE[kind], tmp_path / "evil.tar.zst")
+    with pytest.raises(CiterecError, match="is not opened: .*\\. Fetch it again, or ask its maker"):
+        citerec.get(path, tmp_path / "folder" / "corpus", progress=False)
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["evil.tar.zst"]
+    assert not os.path.exists("/tmp/escaped-from-a-pack")
+
+
+def test_flipped_bytes(packed, tmp_path):
+    """A byte that was changed on the way is noticed, wherever it is."""
+    content = packed.read_bytes()
+    for place in (0, 9, 40, 90, 1000, len(content) // 2, len(content) - 1):
+        (tmp_path / "flipped").write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(CiterecError, match="is not opened"):
+            citerec.get(tmp_path / "flipped", tmp_path / "corpus", progress=False)
+        assert not (tmp_path / "corpus").exists()
 
 
 DUMP = {"title": "Attention", "categories": "cs.CL", "abstract": "We attend.",
