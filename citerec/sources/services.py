@@ -624,7 +624,7 @@ def _fetch_rest(part: _Partial, url: str, sha256: str, most: int, timeout: float
                 part.clear()
                 raise _Passing(f"{url[:_SAID]} has changed")
             if not response.is_success:
-                _refuse(f"{url[:_SAID]} answered {response.status_code}", url, response, 90.0)
+                _refuse(f"{response.url.host} answered {response.status_code}", url, response, 90.0)
             if remote.size > most:
                 raise ServiceError(f"{url[:_SAID]} has {remote.size:,} bytes, over {most:,}.", "Check the address.")
             need_space(part.path.parent, max(remote.size - start, 0), part.path.name)
@@ -635,11 +635,15 @@ def _fetch_rest(part: _Partial, url: str, sha256: str, most: int, timeout: float
 # %% ../../nbs/21_services.ipynb #f007
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    "Let other processes that want the same file wait."
-    lock = path.with_name(f".{path.name}.lock")
+    "Let other processes that want the same file wait; a folder that is made for it and stays empty is removed."
+    lock, is_new = path.with_name(f".{path.name}.lock"), not path.parent.exists()
+    real_folder(path.parent)
     try:
         with FileLock(lock): yield
-    finally: remove(lock)
+    finally:
+        remove(lock)
+        with suppress(OSError):
+            if is_new: path.parent.rmdir()  # fails if something has come
 
 def fetch_file(url: str,  # address of a file
                path: str | Path,  # where it is to lie; what has come lies beside it until the file is complete
@@ -653,7 +657,6 @@ def fetch_file(url: str,  # address of a file
     "Fetch a file; repeated after a kill, it goes on. Raises `ServiceError`, and `CorpusError` for a full disk."
     path = Path(path)
     part, patience = _Partial(path), _Patience(tries, pause or time.sleep)
-    real_folder(path.parent)
     with _alone(path), tqdm(desc=path.name, unit="B", unit_scale=True, disable=not progress) as bar:
         while True:
             before = part.size()
@@ -661,7 +664,9 @@ def fetch_file(url: str,  # address of a file
                 patience.run(lambda last: _fetch_rest(part, url, sha256, most, timeout, bar))
                 break
             except ServiceError:
-                if part.size() <= before: raise
+                if part.size() > before: continue
+                if not part.size(): part.clear()
+                raise
         if sha256 and (came := sha256_of(part.content)) != sha256.lower():
             part.clear()
             raise ServiceError(f"The file at {url[:_SAID]} is not the one that was wanted: its SHA-256 is {came}.",
