@@ -200,7 +200,7 @@ def test_recipe_of_a_stranger(recipe, foreign, monkeypatch):
     asked = []
     monkeypatch.setattr(catalogue, "source_of", lambda *a: asked.append(a) or ListSource(PAPERS))
     with pytest.raises(CorpusError, match="made elsewhere"):
-        catalogue.update(foreign, progress=False)
+        catalogue.update_sources(foreign, progress=False)
     assert not asked
 
 
@@ -213,13 +213,13 @@ def test_recipe_is_not_laundered(foreign):
     Corpus.update(foreign, ListSource(PAPERS), progress=False).close()
     assert "recipe" not in building.read_manifest(foreign)
     with pytest.raises(CorpusError, match="does not say how"):
-        catalogue.update(foreign, progress=False)
+        catalogue.update_sources(foreign, progress=False)
 
 
 def test_trusted_recipe(foreign, built):
     """After `citerec trust` it is obeyed."""
     trust(foreign / "manifest.json")
-    catalogue.update(foreign, progress=False).close()
+    catalogue.update_sources(foreign, progress=False).close()
     assert (foreign / "update-1/corpus.db").exists()
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from .retrieval import ask_for, make_candidates
 from ..ranking.corpus import Corpus
 from ..indexes.graph import Graph
-from ..ranking.known import beside_known, known_evidence, known_papers, known_signals
+from ..ranking.choosing import beside_known, known_evidence, known_papers, known_signals
 from ..ranking.signals import graph_evidence, view
 from ..ground.schema import CitationPath, PipelineState, Relation, ScoredPaper
 from ..ground.settings import Settings, load_settings

@@ -27,7 +27,7 @@ from ..ground.text import sentences, title_and_abstract
 from ..ranking.choosing import choose
 from ..ranking.corpus import Corpus
 from ..ranking.cross_encoder import CrossEncoder
-from ..ranking.known import known_paths
+from ..ranking.choosing import known_paths
 from ..ranking.ranker import Ranker, chances, strength_of
 from ..ranking.signals import Queries, claim_scores, features, fuse, view, wider_paths
 

@@ -27,7 +27,7 @@ from citerec.frontends.commands import (
     check_installed, cost_words, is_watched, limits_typed, loaded, model_chosen, print_json, print_remark, print_steps,
     recommended_steps, show_progress, shown_by_server, typed_text,
 )
-from ..ranking.catalogue import CHOICES, SOURCES
+from ..ranking.catalogue import ANY_SOURCE, CHOICES, SOURCES
 
 if TYPE_CHECKING:
     from citerec.ranking.corpus import Corpus
@@ -105,7 +105,8 @@ def _summary(corpus) -> str:
              "citations": f"{counts['edges']:,} inside the corpus, {counts['edges_outside']:,} to papers outside",
              "contexts": f"{counts['contexts']:,} citing sentences",
              "years": f"{min(years)} to {max(years)}" if years else "unknown",
-             "model": manifest["model"], "fetched": manifest["fetched"], "updated": updates_told(manifest)}
+             "model": manifest["model"], "licence": manifest.get("licence", ""), "origin": manifest.get("origin", ""),
+             "fetched": manifest["fetched"], "updated": updates_told(manifest)}
     if (report := corpus.files / "report.txt").exists(): facts["report"] = report
     return "\n".join(f"{name:<10} {one_line(str(fact))}" for name, fact in facts.items() if fact != "")
 
@@ -113,17 +114,22 @@ def _summary(corpus) -> str:
 _TYPED = re.split(r",\s+", """\
 --vectors FILE, --topics IDS, --years YEARS, --types TYPES, --min-citations N, --max N, --expand references,
 --expand-max N, --repair N, --retracted drop|keep, --without-abstract drop|keep, --file FILE ..., --match FOLDER,
---look-up, --query QUERY, --ids IDS, --text abstract|introduction|full, --dir FOLDER, --venues NAMES, --contexts""")
+--look-up, --query QUERY, --ids IDS, --text abstract|introduction|full, --dir FOLDER, --venues NAMES,
+--citations FILE ..., --contexts""")
 
 def _choice(typed: str) -> str:
     "The line of an option of `citerec build`: what it means, and the sources that take it."
     name = typed.split()[0].removeprefix("--").replace("-", "_")
     takers = [source for source, made in SOURCES.items() if name in made.options]
-    return f"{typed}  {CHOICES[name]} [{', '.join(takers) or 'folder'}]\n"
+    return f"{typed}  {CHOICES[name]} [{'any source' if name in ANY_SOURCE else ', '.join(takers) or 'folder'}]\n"
 
 _CHOICES, _SOURCES = "".join(map(_choice, _TYPED)), ", ".join(SOURCES)
 
 # %% ../../nbs/99_cli.ipynb #c009a
+def _choices_typed(args: argparse.Namespace) -> dict[str, Any]:
+    "The choices of a source that were typed."
+    return {name: value for name in CHOICES if (value := getattr(args, name)) is not None and value is not False}
+
 def _build(args: argparse.Namespace) -> int:
     """Build a corpus; stopped in the middle, the same command continues.
 
@@ -138,8 +144,7 @@ def _build(args: argparse.Namespace) -> int:
     from citerec.ranking.catalogue import build
     from citerec.ground.settings import load_settings
     settings = load_settings(engine=args.engine, embedding_model=args.embedding_model)
-    chosen = {name: value for name in CHOICES if (value := getattr(args, name)) is not None and value is not False}
-    with build(args.folder, args.source, settings, is_watched(args), args.index, **chosen) as corpus:
+    with build(args.folder, args.source, settings, is_watched(args), args.index, **_choices_typed(args)) as corpus:
         print(*corpus.repaired, _summary(corpus), sep="\n")
     return 0
 
@@ -147,14 +152,56 @@ def _build(args: argparse.Namespace) -> int:
 def _update(args: argparse.Namespace) -> int:
     """Add to a corpus what is new.
 
-    The sources are asked again. Stopped in the middle, the same command continues; the corpus can be used meanwhile.
+    The sources are asked again, or the address that its pack came from. Stopped in the middle, the same command
+    continues; the corpus can be used meanwhile.
 
-    FOLDER  ranking.catalogue:update
+    FOLDER  ranking.packs:update
     {engine}{progress}
     """
-    from citerec.ranking.catalogue import update
+    from citerec.ranking.packs import update
     from citerec.ground.settings import load_settings
     with update(args.folder, load_settings(engine=args.engine), is_watched(args)) as corpus: print(_summary(corpus))
+    return 0
+
+# %% ../../nbs/99_cli.ipynb #g002
+def _pack(args: argparse.Namespace) -> int:
+    """Make one file of a corpus, to be handed on.
+
+    FOLDER                   ranking.packs:pack
+    file: -o, --output FILE; --licence NAME; --origin WORDS  ranking.packs:pack
+    {quiet}
+    """
+    from citerec.ground.files import sha256_of
+    from citerec.ground.quoting import one_line
+    from citerec.ranking.packs import pack
+    path = pack(args.folder, args.file, args.licence, args.origin, is_watched(args))
+    print(one_line(f"{path}  {path.stat().st_size:,} bytes"), f"sha256 {sha256_of(path)}", sep="\n")
+    return 0
+
+def _get(args: argparse.Namespace) -> int:
+    """Get a corpus: from a pack, from the address of one, or by a recipe; stopped in the middle, it continues.
+
+    Without a name, it lists the recipes. A pack is fetched, compared with its checksums, and opened only then. A
+    recipe is built of sources, with choices of `citerec build` in place of its own.
+
+    [WHAT]        ranking.packs:get
+    [FOLDER]      ranking.packs:get
+    --sha256 HEX  ranking.packs:get
+    --yes         begin without a question
+    {_CHOICES}{engine}{quiet}
+    """
+    from citerec.ground.settings import load_settings
+    from citerec.ranking.packs import get, recipes_told
+    if not args.what:
+        print(recipes_told())
+        return 0
+    def agree(told: str) -> bool:
+        print(told, file=sys.stderr)
+        asks = sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() and not args.yes
+        return not asks or _answer("Begin? [y/N]") == "yes"
+    settings = load_settings(engine=args.engine)
+    with get(args.what, args.folder, args.sha256, settings, is_watched(args), agree, **_choices_typed(args)) as corpus:
+        print(_summary(corpus))
     return 0
 
 # %% ../../nbs/99_cli.ipynb #y08
@@ -713,7 +760,8 @@ def _trust(args: argparse.Namespace) -> int:
 
 # %% ../../nbs/99_cli.ipynb #p16
 COMMANDS = {
-    "recommend": _recommend, "build": _build, "update": _update, "check": _check, "evaluate": _evaluate,
+    "recommend": _recommend, "build": _build, "update": _update, "pack": _pack, "get": _get, "check": _check,
+    "evaluate": _evaluate,
     "queries": _queries, "fit": _fit, "runs": _runs, **ASKING_COMMANDS, **OPTIMISING_COMMANDS,
     **EMBEDDING_COMMANDS, **SERVING_COMMANDS, **_DRAFT, "info": _info, "trust": _trust, "app": _app}
 
@@ -763,7 +811,7 @@ def _hushed(verbose: bool = False) -> Iterator[None]:
 def _continues(args: argparse.Namespace) -> bool:
     "Whether a command that was stopped continues when it is given again."
     if args.command == "optimise": return args.view is None
-    return args.command in ("build", "update", "embed") or (args.command == "evaluate" and bool(args.run_file))
+    return args.command in ("build", "update", "get", "embed") or (args.command == "evaluate" and bool(args.run_file))
 
 def _say(line: str) -> None:
     "One line on the standard error."

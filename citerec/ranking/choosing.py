@@ -6,7 +6,7 @@
 __all__ = ['MEASURES', 'Called', 'PARTS', 'SIGNALS', 'ABOUT', 'Embed', 'COLUMNS', 'CHOOSER', 'TREES', 'Finite', 'Positive',
            'TextParts', 'text_parts', 'ListWords', 'capitalised', 'PaperList', 'list_signals', 'standardised',
            'columns_of', 'ChooserFile', 'score_shares', 'confidence_inputs', 'Chooser', 'shipped_chooser', 'signals_in',
-           'choose']
+           'choose', 'together', 'known_papers', 'known_signals', 'beside_known', 'known_evidence', 'known_paths']
 
 # %% ../../nbs/49_choosing.ipynb #w004
 import hashlib
@@ -337,3 +337,124 @@ def choose(corpus: Corpus,
     signals, chooser = signals_in(corpus, rows, parts, hidden), shipped_chooser()
     scores = chooser.scores(signals, parts, ranker)
     return scores, chooser.confidence(scores, signals)
+
+# %% ../../nbs/49_choosing.ipynb #k03
+from ..ground.identity import title_key
+from ..ground.schema import CitationPath, Evidence, Relation, SearchFilter
+from ..indexes.graph import Graph, push
+from .signals import SIGNALS as ALL_SIGNALS
+from .signals import SIGNALS_OF, FilteredCorpus, leading
+
+# %% ../../nbs/49_choosing.ipynb #k05
+def together(graph: Graph,
+             known: np.ndarray,  # rows of the papers that the draft cites
+             weights: np.ndarray,  # of these papers
+             seen: FilteredCorpus,
+             power: int = 1,  # of the share of known papers that a bibliography holds
+             ) -> np.ndarray:  # float32, shape (papers,)
+    "How much each paper is cited together with known ones; for a known paper itself, with the others."
+    held = push(graph.citations, known, weights)  # how much of the known papers each bibliography holds
+    held[seen.hidden] = 0
+    citing = np.flatnonzero(held)
+    share, total = 1 / np.maximum(seen.out_degree[citing], 1), float(weights.sum())
+    def summed(of_citing: np.ndarray) -> np.ndarray: return push(graph.references, citing, of_citing * share)
+    out = summed((held[citing] / total) ** power)
+    ones, others = summed(np.ones(len(citing)))[known], np.maximum(total - weights, 1e-9)
+    if power == 1: out[known] = (out[known] * total - weights * ones) / others
+    else:
+        own = 2 * weights * summed(held[citing])[known] - weights**2 * ones
+        out[known] = (out[known] * total**2 - own) / others**2
+    return np.maximum(out, 0)
+
+# %% ../../nbs/49_choosing.ipynb #k07
+def _likeness(corpus: Corpus, rows: np.ndarray, known: np.ndarray) -> dict[str, np.ndarray]:
+    "Mean and largest cosine of papers with the known ones, each of shape (rows,); a paper is not compared with itself."
+    cosine = corpus.vectors[rows] @ corpus.vectors[known].T
+    itself = rows[:, None] == known[None, :]
+    cosine[itself] = 0
+    others = np.maximum(len(known) - itself.sum(axis=1), 1)
+    return {"kn_mean": cosine.sum(axis=1) / others, "kn_max": cosine.max(axis=1)}
+
+# %% ../../nbs/49_choosing.ipynb #k09
+def _by_authors(corpus: Corpus, rows: np.ndarray, known: np.ndarray) -> np.ndarray:
+    "For each paper the number of known papers, besides itself, that one of its authors has written."
+    authors = corpus.store.authors_of([corpus.ids[row] for row in {*rows.tolist(), *known.tolist()}])
+    def names(row: int) -> set[str]: return {title_key(name) for name in authors.get(corpus.ids[row], ())}
+    wrote = Counter(name for row in known.tolist() for name in names(row))
+    own = set(known.tolist())
+    def most(row: int) -> int: return max((wrote[name] - (row in own) for name in names(row)), default=0)
+    return np.array([most(row) for row in rows.tolist()], dtype=np.float32)
+
+# %% ../../nbs/49_choosing.ipynb #k11
+_SHARP = 12  # how much known papers near the text outweigh the others
+
+def known_papers(corpus: Corpus,
+                 filters: SearchFilter,
+                 ) -> np.ndarray:  # rows, ascending; empty: nothing is known of the draft
+    "The papers of a corpus that the draft already cites."
+    hidden = set(corpus.columns.rows(filters.exclude_ids))
+    return np.array(sorted(set(corpus.columns.rows(filters.known_ids)) - hidden), dtype=np.int64)
+
+def known_signals(corpus: Corpus,
+                  known: np.ndarray,  # rows of the papers that the draft cites
+                  near: np.ndarray,  # their cosines with the text; NaN: unknown
+                  seen: FilteredCorpus,
+                  ) -> dict[str, np.ndarray]:  # each of shape (papers,); empty: the draft cites nothing that is known
+    "How the papers of a corpus go with those that a draft cites, by citations."
+    if not len(known): return {}
+    graph, ones = corpus.graph, np.ones(len(known), dtype=np.float32)
+    near = np.nan_to_num(near)
+    sharp = np.exp(_SHARP * (near - near.max(initial=-1))).astype(np.float32)
+    cocite = together(graph, known, ones, seen)
+    return {"kn_cocite": cocite, "kn_cocite_norm": cocite / np.sqrt(1 + np.maximum(seen.in_degree, 0)),
+            "kn_similar": together(graph, known, ones, seen, power=2),
+            "kn_near": together(graph, known, sharp, seen),
+            "kn_cited": push(graph.references, known, ones), "kn_citing": push(graph.citations, known, ones)}
+
+# %% ../../nbs/49_choosing.ipynb #k13
+_ORDERS = {"kn_cocite": 100, "kn_similar": 100, "kn_near": 100, "kn_cited": 40}  # candidates that each order adds
+
+def beside_known(signals: dict[str, np.ndarray],  # of `known_signals`; empty: nothing is known of the draft
+                 allowed: np.ndarray,  # bool, shape (papers,)
+                 ) -> np.ndarray:  # rows, ascending
+    "The candidates to which the papers that the draft cites lead."
+    led = [leading(signals[name], k, allowed) for name, k in _ORDERS.items() if signals]
+    return np.unique(np.concatenate(led)) if led else np.zeros(0, dtype=np.int64)
+
+# %% ../../nbs/49_choosing.ipynb #k13y
+def known_evidence(corpus: Corpus,
+                   evidence: Evidence,  # of the other families
+                   known: np.ndarray,  # rows of the papers that the draft cites
+                   signals: dict[str, np.ndarray],  # of `known_signals`
+                   ) -> Evidence:  # with the family known
+    "Add to the table how candidates go with the papers that the draft already cites."
+    if not len(known) or not len(evidence): return evidence
+    values, rows = evidence.values.copy(), evidence.rows
+    here = {name: of[rows] for name, of in signals.items()} | _likeness(corpus, rows, known)
+    here["kn_authors"] = _by_authors(corpus, rows, known)
+    for name in SIGNALS_OF["known"]: values[:, ALL_SIGNALS.index(name)] = here[name]
+    return evidence.model_copy(update={"values": values})
+
+# %% ../../nbs/49_choosing.ipynb #k13b
+_NAMED = 3  # papers of the draft that are named
+_LEAST = 2  # of them that make a path, unless the draft cites fewer
+
+def known_paths(corpus: Corpus,
+                rows: Sequence[int],  # candidates
+                filters: SearchFilter,
+                ) -> list[tuple[CitationPath, ...]]:  # one tuple a candidate
+    "With which papers of the draft each candidate is cited."
+    known = known_papers(corpus, filters)
+    if not len(known): return [()] * len(rows)
+    graph, hidden, out = corpus.graph, corpus.columns.rows(filters.exclude_ids), list[tuple[CitationPath, ...]]()
+    titles = {i: brief[0] for i, brief in corpus.briefs([corpus.ids[row] for row in known]).items()}
+    for row in rows:
+        citing = np.setdiff1d(graph.citations_of(row), hidden)
+        often = push(graph.references, citing, np.ones(len(citing), dtype=np.float32))[known]
+        often[known == row] = 0
+        order = [int(known[i]) for i in np.argsort(-often, kind="stable") if often[i]]
+        ids = tuple(corpus.ids[r] for r in order[:_NAMED])
+        path = CitationPath(relation=Relation.draft, via_ids=ids, via_titles=tuple(titles[i] for i in ids),
+                            count=len(order), of=len(known)) if len(order) >= min(_LEAST, len(known)) else None
+        out.append((path,) if path else ())
+    return out
