@@ -3,7 +3,7 @@
 Reads data/sample and looks for what must not be there: records that break the schema, the same paper twice, citations
 that point to the future, papers without any citation, summaries that are too short or too long, vectors out of step.
 With --against, a folder that holds papers.jsonl.gz and edges.jsonl.gz of another corpus, it also reports which share of
-the sample that corpus knows and where the two disagree.
+the sample that corpus knows, where the two disagree, and which summaries share eight words in a row with an abstract.
 """
 
 import argparse
@@ -20,9 +20,11 @@ from citerec.ground.schema import CitationEdge, Paper
 from citerec.sources.source import JsonlSource
 
 SAMPLE = Path(__file__).parent / "sample"
-MIN_PAPERS, MIN_EDGES = 400, 1500
-YEARS = range(1986, 2026)
-SUMMARY_WORDS = range(60, 121)
+MIN_PAPERS, MIN_EDGES = 2_000, 10_000
+YEARS = range(1940, 2026)
+SUMMARY_WORDS = range(45, 141)
+MOST_ALONE = .02  # share of papers that neither cite another one nor are cited
+RUN = 8  # words in a row that no summary shares with an abstract
 SLACK = 1  # years by which a cited paper may be younger: preprints are cited before they are published
 LISTED = 12  # references that another corpus must know of a paper before its silence on one more means anything
 
@@ -69,7 +71,8 @@ def faults(folder: Path = SAMPLE) -> list[str]:
             later, earlier = papers[e.target_id].year, papers[e.source_id].year
             found.append(f"{e.source_id} ({earlier}) cites the future: {e.target_id} ({later})")
     linked = {i for e in edges for i in (e.source_id, e.target_id)}
-    found += [f"{i}: neither cites nor is cited" for i in papers if i not in linked]
+    alone = [i for i in papers if i not in linked]
+    if len(alone) > MOST_ALONE * len(papers): found.append(f"{len(alone)} papers neither cite nor are cited")
     if source.vectors is None:
         found.append("there are no ready vectors")
     elif (shape := np.load(source.vectors, mmap_mode="r").shape)[0] != len(papers):
@@ -111,6 +114,19 @@ def compare(other: JsonlSource, folder: Path = SAMPLE) -> tuple[str, list[str]]:
     return line, sorted(differ)
 
 
+def runs(text: str) -> set[tuple[str, ...]]:
+    "All runs of words of a text."
+    words = re.findall(r"[a-z0-9]+", text.lower())
+    return {tuple(words[i : i + RUN]) for i in range(len(words) - RUN + 1)}
+
+
+def copied(other: JsonlSource, folder: Path = SAMPLE) -> list[str]:
+    """Summaries that share a run of words with an abstract of another corpus."""
+    ours = {run: p.paper_id for p in JsonlSource(folder).papers() for run in runs(p.abstract)}
+    shared = {ours[run]: " ".join(run) for p in other.papers() for run in runs(p.abstract) & ours.keys()}
+    return [f"{paper_id}: the summary shares words with an abstract: {run}" for paper_id, run in shared.items()]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Check the sample corpus.")
     parser.add_argument("--against", type=Path, help="a folder of JSON lines to compare papers and citations with")
@@ -118,6 +134,7 @@ def main() -> int:
     found = faults()
     if against:
         line, differ = compare(JsonlSource(against))
+        found += copied(JsonlSource(against))
         print("\n".join([*differ, line]))
     papers = len((SAMPLE / "papers.jsonl").read_text(encoding="utf-8").splitlines())
     print("\n".join(found) if found else f"data/sample: no faults in {papers} papers")

@@ -184,7 +184,7 @@ def test_page(place):
 def test_serve(place):
     """`citerec serve` with two processes answers from the sample, not from what .env names."""
     folder, ran = place
-    says = r"(http://127\S+)/docs +600 papers"
+    says = r"(http://127\S+)/docs +2,460 papers"
     with started(folder, "serve", "--workers", "2", "--port", str(free_port()), says=says) as found:
         assert json.loads(get(f"{found[1]}/api/health"))
         assert "CITEREC_CORPUS and OPENAI_API_KEY" in (folder.parent / "log").read_text()
