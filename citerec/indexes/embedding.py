@@ -115,9 +115,10 @@ def _load_model(files: ModelFiles, device: str | None) -> Any:
     if here and OnnxEncoder.reads(folder): return OnnxEncoder(folder, pooling or "mean")
     return load_sentence_transformer(folder, device, pooling)
 
-def _encode_batch(model: Any, texts: Sequence[str], batch_size: int) -> np.ndarray:
+def _encode_batch(model: Any, texts: Sequence[str], batch_size: int, quick: bool) -> np.ndarray:
     "Unit vectors of one batch."
-    if isinstance(model, BertEncoder | OnnxEncoder): return model.encode(texts)
+    if isinstance(model, BertEncoder): return model.encode(texts, quick)
+    if isinstance(model, OnnxEncoder): return model.encode(texts)
     return model.encode(texts, prompt="", batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False)
 
 # %% ../../nbs/34_embedding.ipynb #c012o
@@ -183,19 +184,19 @@ class Embedder:
               progress: bool = False,  # show a progress bar
               ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts as papers are embedded, with the model's instruction for papers where it has one."
-        return self._embedded([self.card.paper_instruction + text for text in texts], progress)
+        return self._embedded([self.card.paper_instruction + text for text in texts], progress, quick=True)
 
     def _portions(self, texts: Sequence[str]) -> Iterator[list[int]]:
         "The rows of the texts that are handed to the model at a time, longest first: progress only gets faster."
         order = np.argsort([-len(t) for t in texts], kind="stable").tolist()
         return (order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size))
 
-    def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
+    def _embedded(self, texts: Sequence[str], progress: bool = False, quick: bool = False) -> np.ndarray:
         "Vectors of texts, to which nothing is added."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
             for rows in self._portions(texts):
-                out[rows] = _encode_batch(self.model, [texts[i] for i in rows], self.batch_size)
+                out[rows] = _encode_batch(self.model, [texts[i] for i in rows], self.batch_size, quick)
                 bar.update(len(rows))
         return out
 
@@ -311,7 +312,7 @@ def embed_for_another(model: tuple[Any, ...],  # arguments of `Embedder`
                       texts: Sequence[str],
                       ) -> np.ndarray:  # float32, shape (texts, dim)
     "Embed texts with the model that this process keeps."
-    return _kept_model(*model)._embedded(texts)
+    return _kept_model(*model)._embedded(texts, quick=True)
 
 # %% ../../nbs/34_embedding.ipynb #s001
 _VECTORS = 500_000  # that are kept; the oldest go first
@@ -484,7 +485,8 @@ class ServiceEmbedder(Embedder):
                              "of the vectors.", "Set CITEREC_EMBEDDING_BASE_URL as it was, or embed the corpus again.")
         return vectors
 
-    def _embedded(self, texts: Sequence[str], progress: bool = False, waits: bool = False) -> np.ndarray:
+    def _embedded(self, texts: Sequence[str], progress: bool = False, quick: bool = False,
+                  waits: bool = False) -> np.ndarray:
         if not texts: return np.zeros((0, self.dim), dtype=np.float32)
         keys = {text: hashlib.sha256(f"{self.url} {self.asked} {text[:_SENT]}".encode()).digest() for text in texts}
         known = self.kept.get([*keys.values()])
@@ -540,8 +542,8 @@ class ClusterEmbedder(Embedder):
             for some in (rows[start : start + _TASK] for start in range(0, len(rows), _TASK)):
                 yield tuple(some), [texts[row] for row in some]
 
-    def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
-        if len(texts) <= _ALONE: return super()._embedded(texts, progress)
+    def _embedded(self, texts: Sequence[str], progress: bool = False, quick: bool = False) -> np.ndarray:
+        if len(texts) <= _ALONE: return super()._embedded(texts, progress, quick)
         model = (self.name, self.batch_size, self.device, self.sha256, self.trusted)
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:

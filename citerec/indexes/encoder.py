@@ -10,6 +10,7 @@ __all__ = ['read_tensors', 'as_bytes', 'Network', 'open_network', 'product', 'ex
 import json
 import os
 import re
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -200,7 +201,7 @@ def exact_in_bytes() -> bool:
     return bool(abs(said[0, 0] - 64 * _STEPS) < 1)
 
 # %% ../../nbs/32_encoder.ipynb #c007k
-class _Layer:
+class _LayerNetwork:
     "One layer of BERT as a network that grows."
     def __init__(self, weights: Mapping[str, np.ndarray], at: str, heads: int, eps: float, bits: int):
         self.weights, self.at, self.heads, self.bits, self.network = weights, at, heads, bits, Network()
@@ -219,14 +220,9 @@ class _Layer:
         return add("DynamicQuantizeMatMul", x, codes, units, none, bias, domain=_MICROSOFT)
 
     def linear(self, x: str, name: str) -> str:
-        return self.product(x, self.matrix(name, name), self.weight(f"{name}.bias"), self.smooth(name))
+        return self.product(x, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), self.smooth(name))
 
     def smooth(self, name: str) -> np.ndarray | None: return self.weights.get(f"{self.at}.{name}.smooth")
-
-    def matrix(self, name: str, product: str) -> np.ndarray:
-        "Weights without the divisors of their product, by which those in 8 bits are multiplied."
-        weight, smooth = self.weight(f"{name}.weight"), self.smooth(product)
-        return weight if smooth is None or f"{self.at}.{name}.weight.unit" not in self.weights else weight / smooth
 
     def norm(self, x: str, y: str, name: str) -> str:
         "The sum of two arrays, each vector of it normalized."
@@ -240,7 +236,7 @@ class _Layer:
         "What each token sees of the others."
         add, width = self.network.add, self.dim // self.heads
         kinds = ("query", "key", "value")
-        weight = np.concatenate([self.matrix(f"attention.self.{kind}", "attention.self") for kind in kinds])
+        weight = np.concatenate([self.weight(f"attention.self.{kind}.weight") for kind in kinds])
         bias = np.concatenate([self.weight(f"attention.self.{kind}.bias") for kind in kinds])
         scale = np.repeat(np.array([width ** -.5, 1, 1], dtype=np.float32), self.dim)
         joined = self.product(x, weight * scale[:, None], bias * scale, self.smooth("attention.self"))
@@ -259,6 +255,22 @@ class _Layer:
             narrow = add("Relu", self.linear(self.norm(added, x, "output.LayerNorm"), "output.adapter_down"))
             added = add("Add", added, self.linear(narrow, "output.adapter_up"))
         return self.network.model({self.norm(added, x, "output.LayerNorm"): "float32"})
+
+# %% ../../nbs/32_encoder.ipynb #l002
+class _Layer:
+    "A layer that is opened in 8 or 32 bits when it is first used."
+    def __init__(self, weights: Mapping[str, np.ndarray], number: int, heads: int, eps: float):
+        at = f"encoder.layer.{number}"
+        self.told = {name: w for name, w in weights.items() if name.startswith(f"{at}.")}, at, heads, eps
+        self.lock, self.opened = threading.Lock(), dict[int, Any]()
+
+    @property
+    def is_smooth(self) -> bool: return any(name.endswith(".smooth") for name in self.told[0])
+
+    def __call__(self, x: np.ndarray, bits: int) -> np.ndarray:
+        with self.lock:
+            if bits not in self.opened: self.opened[bits] = open_network(_LayerNetwork(*self.told, bits).whole())
+        return self.opened[bits].run(None, {"x": x})[0]
 
 # %% ../../nbs/32_encoder.ipynb #w002
 class _Words:
@@ -375,7 +387,6 @@ class BertEncoder:
     "A BERT encoder with pooling, from a sentence-transformers folder, on ONNX Runtime."
     def __init__(self,
                  folder: Path,  # a model that `BertEncoder.reads`
-                 exact: bool = False,  # in 32 bits even where the model and the processor allow 8
                  pooling: str = "",  # "mean" of all tokens, or "cls", the first one, where no file of the model says so
                  adapter: Path | None = None,  # folder of a bottleneck adapter
                  ):
@@ -386,10 +397,10 @@ class BertEncoder:
         self.tokenizer, self.weights = _tokenizer(folder), _load_weights(folder)
         self.shapes = {name: w.shape for name, w in self.weights.items() if not name.endswith((".unit", ".smooth"))}
         if adapter: self.weights |= _adapter_weights(adapter, self.dim)
-        smoothed = any(name.endswith(".smooth") for name in self.weights)
-        self.bits = 8 if smoothed and not exact and not adapter and exact_in_bytes() else 32
         self.words = _Words(self.weights, self.eps)
-        self.layers = [self._opened(layer, self.weights) for layer in range(config["num_hidden_layers"])]
+        self.layers = [_Layer(self.weights, number, self.heads, self.eps)
+                       for number in range(config["num_hidden_layers"])]
+        self.quick = 8 if all(layer.is_smooth for layer in self.layers) and not adapter and exact_in_bytes() else 32
 
     @staticmethod
     def reads(folder: Path,
@@ -397,9 +408,6 @@ class BertEncoder:
               ) -> bool:
         "Whether a folder's model is a plain BERT encoder: exact gelu, absolute positions, mean or first-token pooling."
         return _is_bert_folder(folder, pooling)
-
-    def _opened(self, layer: int, weights: Mapping[str, np.ndarray]) -> Any:
-        return open_network(_Layer(weights, f"encoder.layer.{layer}", self.heads, self.eps, self.bits).whole())
 
     def with_layers(self,
                     layers: Iterable[int],  # numbers of the layers that change; 0 is the first one
@@ -409,10 +417,9 @@ class BertEncoder:
         layers = [*layers]
         if not {*layers} <= {*range(len(self.layers))}: raise ValueError(f"the model has no layers {layers}")
         own = _checked_layers(weights, layers, self.shapes)
-        kept = {name: w for name, w in self.weights.items() if name.removesuffix(".unit") not in own}
         other = copy(self)
-        other.layers = [self._opened(layer, kept | own) if layer in layers else session
-                        for layer, session in enumerate(self.layers)]
+        other.layers = [_Layer(self.weights | own, number, self.heads, self.eps) if number in layers else layer
+                        for number, layer in enumerate(self.layers)]
         return other
 
     def token_ids(self,
@@ -424,20 +431,22 @@ class BertEncoder:
 
     def each(self,
              ids: Sequence[int],  # tokens of one text
+             bits: int = 32,  # 8 or 32
              ) -> Iterator[np.ndarray]:  # float32, shape (tokens, dim)
         "The vectors of tokens after each layer."
         x = self.words(ids)[None]
         for layer in self.layers:
-            x = layer.run(None, {"x": x})[0]
+            x = layer(x, bits)
             yield x[0]
 
     def encode(self,
                texts: Sequence[str],
+               quick: bool = False,  # in 8 bits, where the model and the processor allow it
                ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts."
         encoded = self.token_ids(texts)
         def vector(row: int) -> np.ndarray:
-            x = deque(self.each(encoded[row]), maxlen=1)[0]
+            x = deque(self.each(encoded[row], self.quick if quick else 32), maxlen=1)[0]
             one = x[0] if self.first_token else x.mean(0)
             return one / max(float(np.linalg.norm(one)), 1e-12)
         return _text_by_text(encoded, vector, (self.dim,))

@@ -27,7 +27,7 @@ class ModelCard:
     paper_instruction: str = ""  # put before a paper, never before a query
     separator: str = ". "  # between the title and the abstract of a paper
     pooling: str = ""  # "mean" or "cls", where no file of the model says so
-    ships: str = ""  # folder of data that ships with citerec and holds the model in 8 bits
+    ships: str = ""  # folder of data that ships with citerec and holds the model with smaller weights
     package: str | None = None  # Python package that holds the weights
     folder: str = ""  # where in the package
     sha256: str | None = None  # of the weights; None: nothing is known to compare with
@@ -197,8 +197,8 @@ def full_model(name: str,  # as `model_files` takes it
     return _not_shipped(name, card) if card and card.ships else find_model(name, trusted)
 
 # %% ../../nbs/31_models.ipynb #c005h
-_SMALL = {  # sha256 of weights in 8 bits -> of the weights as they were published
-    "454736a41389c4f62feea15a10a2cf913f96fe3ceb1d4ecb41a9b59ee629574c":
+_SMALL = {  # sha256 of weights that ship -> of the weights as they were published
+    "e57d9aec6b5184342cc205db7fa3d7ece046b873bd5a53af7d186c60b19c6461":
         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"}
 _CONVERT = ("python -c \"import torch, safetensors.torch as s; s.save_file({{k: w.contiguous() for k, w in torch.load("
             "'{old}', weights_only=True).items()}}, '{new}', dict(format='pt'))\"")
