@@ -172,7 +172,10 @@ def open_network(model: bytes | str,  # content or path of an ONNX file
     options.intra_op_num_threads, options.log_severity_level = threads, 3  # 3: errors only
     options.add_session_config_entry("session.use_env_allocators", "1")
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")  # not from the store
+    opened = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    opened._model_bytes = None  # else the library keeps the file, of which it has made its own copy
+    return opened
 
 @cache
 def _product_of(kind: str, product: str, makes: str) -> Any:
