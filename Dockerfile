@@ -8,8 +8,8 @@ WORKDIR /src
 COPY setup.py settings.ini constraints.txt README.md LICENSE ./
 COPY citerec citerec
 COPY data data
-ARG EXTRAS=server,reranker,app
-RUN pip install --no-cache-dir --extra-index-url https://download.pytorch.org/whl/cpu -c constraints.txt ".[$EXTRAS]"
+ARG EXTRAS=server,reranker,app,qdrant
+RUN pip install --no-cache-dir -c constraints.txt ".[$EXTRAS]"
 
 # The library of PDFs, the user's other data and the built sample corpus lie in a volume that the user of the service may write to.
 RUN useradd --create-home citerec && install -d -o citerec /data

@@ -29,12 +29,9 @@ __version__ = "0.1.0"
 
 # %% ../nbs/90_package.ipynb #c004b
 import os
-import sys
 
 _CHOSEN = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")  # variables by which users choose how threads wait
-_chosen = any(name in os.environ for name in _CHOSEN)
-_threads_spin = "torch" in sys.modules and not _chosen  # too late to change
-if not _threads_spin and not _chosen: os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+if not any(name in os.environ for name in _CHOSEN): os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 # %% ../nbs/90_package.ipynb #c006
 _homes = {

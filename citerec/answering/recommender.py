@@ -41,7 +41,7 @@ from citerec.answering.search import (
     NOTHING_NEAR, SearchResult, SearchResults, limits_in_words, read_query, results_are_far, search,
 )
 from ..ground.docstrings import documented, kind_of, value_words
-from ..ground.errors import InputError
+from ..ground.errors import InputError, extra_module
 from ..ground.files import made_once, pyplot
 from ..ground.quoting import one_line, shortened
 from ..ground.running import each_of, refuse_fork
@@ -206,7 +206,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
 
     def trace(self) -> "pandas.DataFrame":
         "Where each paper was after each stage of the run: in the list of every retriever, fused, ranked, and so on."
-        import pandas
+        pandas = extra_module("pandas", "evaluate")
         return pandas.DataFrame(trace_rows(self.state)).dropna(axis=1, how="all")
 
     def plot(self) -> "matplotlib.figure.Figure":
@@ -217,7 +217,7 @@ class Recommendations(Citable, Sequence[Recommendation]):
                  columns: str | Sequence[str] = (),  # names; "all": all fields, and signals as `signal_…`; (): a dozen
                  ) -> "pandas.DataFrame":
         "One row a recommendation. Raises `InputError` for a column that does not exist."
-        import pandas
+        pandas = extra_module("pandas", "evaluate")
         rows = []
         for r in self:
             row = r.model_dump(exclude={"paths", "signals"})

@@ -23,7 +23,7 @@ from citerec.answering.cards import (
     CARD_CSS, STYLE, cite_box, edged_box, facts_line, html_of, text_width, title_html, unfolding, wrapped,
 )
 from .wording import why_not
-from ..ground.errors import CiterecError
+from ..ground.errors import CiterecError, extra_module
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Order, Paper, ParsedQuery, PipelineState, Recommendation, SearchFilter
 from ..ground.text import FUNCTION_WORDS
@@ -376,7 +376,7 @@ class SearchResults(Citable, Sequence[SearchResult]):
 
     def to_frame(self) -> "pandas.DataFrame":
         "One row a result."
-        import pandas
+        pandas = extra_module("pandas", "evaluate")
         rows = [result.to_dict() for result in self]
         lists = ("authors", "concepts")
         return pandas.DataFrame([{**{k: row[k] for k in ("rank", "score", "cosine")},

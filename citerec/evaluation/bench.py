@@ -22,7 +22,7 @@ from typing import Any
 
 from ..ranking.corpus import Corpus
 from ..indexes.embedding import load_sentence_transformer
-from ..indexes.models import find_model
+from ..indexes.models import full_model
 from ..ground.errors import CiterecError
 from ..answering.recommender import Recommender, load
 from ..ground.schema import PipelineState
@@ -41,12 +41,12 @@ def mixed_texts(corpus: Corpus,
 # %% ../../nbs/87_bench.ipynb #c006b
 _LOW = "import os, sys; getattr(os, 'nice', int)(19)"  # priority; Windows has no such call
 _LOOP = f"{_LOW}; print('ready', flush=True)\nwhile True: pass"
-_EMBEDS = f"""import sys, torch
+_EMBEDS = f"""import sys
 from citerec.indexes.embedding import Embedder
 embedder, texts = Embedder(sys.argv[1]), ['The words of a paper, of average length and no meaning.' * 10] * 32
 embedder.embed(texts[:1])
 {_LOW}; print('ready', flush=True)
-while True: embedder.embed(texts)"""  # torch is imported before citerec, so that its threads spin as in other programs
+while True: embedder.embed(texts)"""
 # variables on the use of threads, which the other process does not inherit
 _NOT_INHERITED = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "OMP_NUM_THREADS")
 
@@ -168,7 +168,7 @@ def measure_embedding(corpus: Corpus,
                       ) -> list[Measurement]:
     "Measure how fast papers are embedded, here and by sentence-transformers in 32 bits; the faster of two turns each."
     texts = [p.text for p in corpus.papers(random.Random(0).sample(corpus.ids, min(len(corpus), papers)))]
-    theirs = load_sentence_transformer(find_model(corpus.embedder.name), corpus.embedder.device)
+    theirs = load_sentence_transformer(full_model(corpus.embedder.name), corpus.embedder.device)
     def rate(embed: Callable[[list[str]], Any]) -> float:
         begun = time.perf_counter()
         embed(texts)

@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
 from .. import __version__
-from ..ground.errors import InputError
+from ..ground.errors import InputError, extra_module
 from .benchmark import filter_of
 from ..ground.schema import EvalSample, System
 from citerec.evaluation.metrics import (
@@ -327,7 +327,7 @@ _DARK = .55  # value from which on the colour of a cell is light, and its figure
 
 def _means(per_query: "Mapping[str, pandas.DataFrame]") -> "pandas.DataFrame":
     "A row a system, a column a measure."
-    import pandas
+    pandas = extra_module("pandas", "evaluate")
     return pandas.DataFrame({name: table.mean() for name, table in per_query.items()}).T
 
 def _draw_heat(axes: Any, means: "pandas.DataFrame") -> None:
@@ -375,7 +375,7 @@ class Experiment:
              metric: str = "nDCG@10",  # for the bars and the scatter
              ) -> Any:  # a matplotlib figure
         "Bars with intervals, recall by depth, query by query against the baseline, and all measures in two ways."
-        import matplotlib.pyplot as plt
+        plt = extra_module("matplotlib.pyplot", "evaluate")
         figure, means = plt.figure(figsize=(14, 8), layout="constrained"), _means(self.per_query)
         places = figure.add_gridspec(2, 3)
         _draw_bars(figure.add_subplot(places[0, 0]), self.per_query, metric)
@@ -425,7 +425,7 @@ def experiment(systems: Mapping[str, System],  # by name
                progress: bool = True,  # show progress bars
                ) -> Experiment:
     "Compare systems; raises `InputError` for one that was fitted on a citing document, or recommends one."
-    import pandas
+    pandas = extra_module("pandas", "evaluate")
     if not systems or not queries:
         raise InputError("There is nothing to compare.", "Give at least one system and one query.")
     baseline = baseline or next(iter(systems))

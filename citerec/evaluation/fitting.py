@@ -32,7 +32,7 @@ from ..agents.retrieval import queries_in
 from ..ranking.corpus import Corpus
 from ..indexes.models import made_here
 from ..ranking.sample import off_topic_texts
-from ..ground.errors import InputError
+from ..ground.errors import InputError, ModelError
 from .benchmark import filter_of
 from .systems import Gathering, encoder_saw
 from ..ground.files import real_folder, write_atomically
@@ -609,8 +609,12 @@ def fit_calibration(blocks: Sequence[QueryBlock],  # off-topic ones among them
                     scores: Sequence[np.ndarray],  # by rankers that have not seen the blocks
                     ) -> Calibration:
     "Fit probabilities: a logistic line through what is known of a candidate, then isotonic steps over it."
-    from sklearn.isotonic import IsotonicRegression
-    from sklearn.linear_model import LogisticRegression
+    try:
+        from sklearn.isotonic import IsotonicRegression
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        raise ModelError("Fitting needs scikit-learn, which is not installed.",
+                         'Install it with `pip install "citerec[models]"`.') from None
     columns, relevant, weights = calibration_rows(blocks, scores)
     mean, scale = columns.mean(axis=0), columns.std(axis=0) + 1e-9
     line = LogisticRegression(max_iter=2000).fit((columns - mean) / scale, relevant, sample_weight=weights)

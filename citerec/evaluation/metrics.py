@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ground.errors import InputError
+from ..ground.errors import InputError, extra_module
 
 if TYPE_CHECKING: import pandas
 
@@ -40,8 +40,8 @@ def score_run(run: Run,
               metrics: Sequence[str] = METRICS,  # names as ir-measures writes them
               ) -> "pandas.DataFrame":  # one row for each judged query, one column for each metric
     "Score every query of a run."
-    import ir_measures
-    import pandas
+    ir_measures = extra_module("ir_measures", "evaluate")
+    pandas = extra_module("pandas", "evaluate")
     measures = [ir_measures.parse_measure(m) for m in metrics]
     scored = [ir_measures.ScoredDoc(q, paper_id, float(-place))  # by rank: equal scores keep their order
               for q, ranking in run.items() for place, (paper_id, _) in enumerate(ranking)]

@@ -17,8 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import ipywidgets as widgets
-
 from ..answering.search import LIMIT_WORDS, award_words
 from ..ground.quoting import counted, one_line
 from ..ground.running import background_loop
@@ -31,6 +29,8 @@ from citerec.frontends.parts import (
 if TYPE_CHECKING:
     from citerec.answering.library import AddReport, Library
     from citerec.answering.search import SearchResults
+
+import ipywidgets as widgets  # the parts name the extra where it is missing
 
 # %% ../../nbs/93_ask.ipynb #w005
 _WORDS = LIMIT_WORDS | {"within_ids": "only {}", "exclude_ids": "without {}"}  # field of `SearchFilter` -> its words

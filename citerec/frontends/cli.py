@@ -252,9 +252,9 @@ def _systems(names: Sequence[str], corpus: "Corpus", settings: "Settings") -> "d
 
 def _save_plot(compared: "Experiment", path: Path) -> None:
     "Draw a comparison into a file; raises `InputError` for a kind of file that cannot be drawn."
-    from citerec.ground.errors import InputError
+    from citerec.ground.errors import InputError, extra_module
     os.environ["MPLBACKEND"] = "agg"  # nearer than a matplotlibrc of this folder; it could name modules and TeX code
-    import matplotlib
+    matplotlib = extra_module("matplotlib", "evaluate")
     try:
         with matplotlib.rc_context():
             matplotlib.rcdefaults()

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import ipywidgets as widgets
-
 from ..ranking.catalogue import CHOICES, SOURCES, Job, build_job, corpora_at_hand, update_job
 from ..ground.errors import InputError
 from ..ground.quoting import one_line
@@ -19,6 +17,8 @@ from citerec.frontends.parts import (
     Actions, AppView, TopicFinder, button_of, draw, error_html, folder_of, line_html, on_enter, openalex_topics,
     recommender_of, reopen, sentence_of, words_html,
 )
+
+import ipywidgets as widgets  # the parts name the extra where it is missing
 
 # %% ../../nbs/94_corpora.ipynb #k005
 FOLDER = "folder"  # the source for a file or folder of records

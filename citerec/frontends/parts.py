@@ -18,17 +18,21 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anywidget
-import ipywidgets as widgets
-from IPython.display import HTML, display
-
 from ..answering.cards import APP_STYLE
-from ..ground.errors import CiterecError, ServiceError
+from ..ground.errors import CiterecError, ServiceError, extra_module
 from ..ground.files import shipped
 from ..ground.quoting import one_line
 
 if TYPE_CHECKING:
     from citerec.answering.recommender import Recommender
+
+if TYPE_CHECKING:
+    import anywidget
+    import ipywidgets as widgets
+else:
+    anywidget = extra_module("anywidget", "app")
+    widgets = extra_module("ipywidgets", "app")
+from IPython.display import HTML, display
 
 # %% ../../nbs/91_parts.ipynb #w005
 def draw(inner: str,  # HTML, escaped

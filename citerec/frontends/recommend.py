@@ -17,7 +17,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import ipywidgets as widgets
 import numpy as np
 from pydantic import BaseModel
 
@@ -37,6 +36,8 @@ from ..writing.bibliography import Bibliography
 if TYPE_CHECKING:
     from citerec.answering.pipeline import AgentEvent
     from citerec.answering.recommender import Recommender
+
+import ipywidgets as widgets  # the parts name the extra where it is missing
 
 # %% ../../nbs/92_recommend.ipynb #b005
 NEXT = {"query": "searching (the first search loads the embedding model)", "retrieval": "following citations",

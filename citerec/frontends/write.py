@@ -14,9 +14,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-import ipywidgets as widgets
-from IPython.display import display
-
 from ..answering.cards import STYLE, card
 from .ask import AskView, SearchView
 from .corpora import CorpusView
@@ -34,6 +31,9 @@ if TYPE_CHECKING:
     from citerec.writing.changes import Change
     from citerec.writing.draft import Draft, Filled
     from citerec.writing.remarks import Remark, Report
+
+import ipywidgets as widgets  # the parts name the extra where it is missing
+from IPython.display import display
 
 # %% ../../nbs/95_write.ipynb #x002
 _DRAFT = r"""\documentclass{article}

@@ -30,7 +30,7 @@ from typing import Any, Generic, TypeVar, overload
 from platformdirs import user_data_path
 
 import citerec
-from .errors import CiterecError, CorpusError, InputError
+from .errors import CiterecError, CorpusError, InputError, extra_module
 
 # %% ../../nbs/02_files.ipynb #c005
 def _is_alive(process: int) -> bool:
@@ -451,8 +451,8 @@ def distrust(path: str | Path,  # a file or a folder; it may be gone
 @cache
 def pyplot() -> Any:  # the module; matplotlib is read again from the defaults once a process
     "Matplotlib's pyplot, without what a `matplotlibrc` of the working folder says unless it is trusted."
+    drawing = extra_module("matplotlib.pyplot", "evaluate")
     import matplotlib
-    import matplotlib.pyplot
     path = Path(matplotlib.matplotlib_fname()).absolute()
     if path.parent == Path.cwd() and not is_trusted(path): matplotlib.rcdefaults()
-    return matplotlib.pyplot
+    return drawing

@@ -13,7 +13,7 @@ import json
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache, partial
 from pathlib import Path
@@ -24,13 +24,12 @@ import httpx
 import numpy as np
 from tqdm.auto import tqdm
 
-from .. import _threads_spin
 from ..ground.errors import BudgetError, InputError, ModelError, ServiceError
 from ..ground.files import made_once, private_database, shipped
 from ..ground.quoting import one_line
 from ..ground.running import each_part, workers_of
 from ..ground.settings import LLMS, OPENAI_URL, Settings, host_of, is_local, key_for
-from .encoder import OWN_BATCHES, BertEncoder, OnnxEncoder, check_device
+from .encoder import BertEncoder, OnnxEncoder, check_device
 from citerec.indexes.models import (
     MODEL_CARDS, ModelCard, ModelFiles, card_by_name, check_files, model_files, weights_sha256,
 )
@@ -46,8 +45,12 @@ def load_sentence_transformer(folder: Path,  # a model's folder
                               pooling: str = "",  # "mean" or "cls", where no file of the model says so
                               ) -> Any:  # a `SentenceTransformer`
     "Load any model with sentence-transformers, from its folder, as safetensors, without a progress bar."
-    import transformers
-    from sentence_transformers import SentenceTransformer, models
+    try:
+        import transformers
+        from sentence_transformers import SentenceTransformer, models
+    except ImportError:
+        raise ModelError(f"The model in {folder} needs sentence-transformers, which is not installed.",
+                         'Install it with `pip install "citerec[models]"`.') from None
     transformers.utils.logging.disable_progress_bar()
     safe = {"use_safetensors": True}
     try:
@@ -104,43 +107,29 @@ def by_service(name: str,  # of a model
 # %% ../../nbs/34_embedding.ipynb #c012i
 def _load_model(files: ModelFiles, device: str | None) -> Any:
     "A `BertEncoder`, an `OnnxEncoder` or a `SentenceTransformer`, whichever reads the model."
-    folder, pooling = files.folder, files.card.pooling
-    if BertEncoder.reads(folder, pooling): return BertEncoder(folder, device, pooling=pooling, adapter=files.adapter)
+    folder, pooling, here = files.folder, files.card.pooling, device in (None, "", "cpu")
+    if here and BertEncoder.reads(folder, pooling): return BertEncoder(folder, pooling=pooling, adapter=files.adapter)
     if files.adapter:
         raise ModelError(f"The adapter in {files.adapter} cannot be added to the model in {folder}.",
-                         "Adapters are added to BERT with safetensors weights and a tokenizer.json only.")
-    if OnnxEncoder.reads(folder): return OnnxEncoder(folder, pooling or "mean")
+                         "On the processor, adapters are added to BERT with safetensors weights and a tokenizer.json.")
+    if here and OnnxEncoder.reads(folder): return OnnxEncoder(folder, pooling or "mean")
     return load_sentence_transformer(folder, device, pooling)
 
-def _encode_batch(model: Any, texts: Sequence[str], batch_size: int) -> np.ndarray:
+def _encode_batch(model: Any, texts: Sequence[str], batch_size: int, quick: bool) -> np.ndarray:
     "Unit vectors of one batch."
-    if isinstance(model, BertEncoder | OnnxEncoder): return model.encode(texts)
+    if isinstance(model, BertEncoder): return model.encode(texts, quick)
+    if isinstance(model, OnnxEncoder): return model.encode(texts)
     return model.encode(texts, prompt="", batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False)
-
-# %% ../../nbs/34_embedding.ipynb #c012l
-_setting_threads = threading.Lock()  # the number of threads belongs to the process
-
-@contextlib.contextmanager
-def _few_threads() -> Iterator[None]:
-    "Compute with one thread where threads would spin."
-    if not _threads_spin: yield
-    else:
-        import torch
-        with _setting_threads:
-            before = torch.get_num_threads()
-            torch.set_num_threads(1)
-            try: yield
-            finally: torch.set_num_threads(before)
 
 # %% ../../nbs/34_embedding.ipynb #c012o
 class Embedder:
-    "Text to unit vectors with one sentence-transformers model."
+    "Text to unit vectors with one model."
     workers: Any = None  # a `distributed.Client`, where other processes embed
 
     def __init__(self,
                  name: str = "sentence-transformers/all-MiniLM-L6-v2",  # as `model_files` takes it
                  batch_size: int = 64,  # texts a batch
-                 device: str | None = None,  # torch device; None: a GPU where there is one, else the CPU
+                 device: str | None = None,  # as torch names it; None: the processor where citerec computes
                  sha256: str | None = None,  # what the weights must hash to; None: what the model's card says
                  trusted: bool = True,  # the user chose the name; False: a corpus names it, which others may have made
                  ):
@@ -177,6 +166,13 @@ class Embedder:
         assert self.sha256  # before anything is loaded
         return _load_model(self.files, self.device)
 
+    @made_once
+    def layered(self) -> BertEncoder | None:
+        "The model on the processor, where single layers can be exchanged; None where it is no plain BERT."
+        if isinstance(self.model, BertEncoder): return self.model
+        folder, pooling = self.files.folder, self.card.pooling
+        return BertEncoder(folder, pooling=pooling) if BertEncoder.reads(folder, pooling) else None
+
     @property
     def dim(self) -> int:
         "Length of a vector."
@@ -188,20 +184,19 @@ class Embedder:
               progress: bool = False,  # show a progress bar
               ) -> np.ndarray:  # float32, shape (texts, dim), rows of length 1
         "Embed texts as papers are embedded, with the model's instruction for papers where it has one."
-        return self._embedded([self.card.paper_instruction + text for text in texts], progress)
+        return self._embedded([self.card.paper_instruction + text for text in texts], progress, quick=True)
 
     def _portions(self, texts: Sequence[str]) -> Iterator[list[int]]:
         "The rows of the texts that are handed to the model at a time, longest first: progress only gets faster."
         order = np.argsort([-len(t) for t in texts], kind="stable").tolist()
-        size = self.batch_size * (OWN_BATCHES if isinstance(self.model, BertEncoder) else 1)
-        return (order[start : start + size] for start in range(0, len(order), size))
+        return (order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size))
 
-    def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
+    def _embedded(self, texts: Sequence[str], progress: bool = False, quick: bool = False) -> np.ndarray:
         "Vectors of texts, to which nothing is added."
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:
             for rows in self._portions(texts):
-                out[rows] = _encode_batch(self.model, [texts[i] for i in rows], self.batch_size)
+                out[rows] = _encode_batch(self.model, [texts[i] for i in rows], self.batch_size, quick)
                 bar.update(len(rows))
         return out
 
@@ -210,17 +205,19 @@ class Embedder:
         vectors = self._queries.known(texts)
         if new := [text for text in dict.fromkeys(texts) if text not in vectors]:
             asked = [self.card.query_instruction + text for text in new]
-            with _few_threads(): vectors |= zip(new, self._embedded(asked), strict=True)
+            vectors |= zip(new, self._embedded(asked), strict=True)
         self._queries.keep(vectors)
         return [vectors[text] for text in texts]
 
     def with_layers(self,
                     layers: Sequence[int],  # numbers of the layers that change; 0 is the first one
-                    weights: dict[str, Any],  # of these layers, torch tensors under the names of a BERT model
+                    weights: Mapping[str, np.ndarray],  # of these layers, under the names of a BERT model
                     ) -> "Embedder":  # shares all other weights with this one
-        "An embedder for queries, whose model has other weights in some layers; only for a `BertEncoder`."
+        "An embedder for queries, whose model has other weights in some layers. Raises `ValueError` where it cannot."
+        if self.layered is None: raise ValueError(f"{self.name} is no plain BERT")
         other = copy(self)
-        other._queries, other.model = _Queries(), self.model.with_layers(layers, weights)
+        other._queries = _Queries()
+        other.model = other.layered = self.layered.with_layers(layers, weights)
         return other
 
     def embed_query(self,
@@ -315,7 +312,7 @@ def embed_for_another(model: tuple[Any, ...],  # arguments of `Embedder`
                       texts: Sequence[str],
                       ) -> np.ndarray:  # float32, shape (texts, dim)
     "Embed texts with the model that this process keeps."
-    return _kept_model(*model)._embedded(texts)
+    return _kept_model(*model)._embedded(texts, quick=True)
 
 # %% ../../nbs/34_embedding.ipynb #s001
 _VECTORS = 500_000  # that are kept; the oldest go first
@@ -488,7 +485,8 @@ class ServiceEmbedder(Embedder):
                              "of the vectors.", "Set CITEREC_EMBEDDING_BASE_URL as it was, or embed the corpus again.")
         return vectors
 
-    def _embedded(self, texts: Sequence[str], progress: bool = False, waits: bool = False) -> np.ndarray:
+    def _embedded(self, texts: Sequence[str], progress: bool = False, quick: bool = False,
+                  waits: bool = False) -> np.ndarray:
         if not texts: return np.zeros((0, self.dim), dtype=np.float32)
         keys = {text: hashlib.sha256(f"{self.url} {self.asked} {text[:_SENT]}".encode()).digest() for text in texts}
         known = self.kept.get([*keys.values()])
@@ -529,16 +527,6 @@ def _embed_task(model: tuple[Any, ...], task: _Task) -> np.ndarray:
     "The vectors of a task."
     return embed_for_another(model, task[1])
 
-def _grouped(batches: Iterable[Iterable[int]]) -> Iterator[list[int]]:
-    "Some batches together."
-    some: list[int] = []
-    for batch in batches:
-        some += sorted(batch)
-        if len(some) >= _TASK:
-            yield some
-            some = []
-    if some: yield some
-
 class ClusterEmbedder(Embedder):
     "An embedder whose texts are embedded by the workers of a Dask cluster."
     def __init__(self,
@@ -549,14 +537,13 @@ class ClusterEmbedder(Embedder):
         self.workers = workers
 
     def _tasks(self, texts: Sequence[str]) -> Iterator[_Task]:
-        "Texts of about one length, in whole batches of the model: a vector depends a little on its batch."
-        own = isinstance(self.model, BertEncoder)
+        "Texts of about one length."
         for rows in self._portions(texts):
-            for some in _grouped(self.model.batches([texts[i] for i in rows]) if own else [range(len(rows))]):
-                yield tuple(rows[i] for i in some), [texts[rows[i]] for i in some]
+            for some in (rows[start : start + _TASK] for start in range(0, len(rows), _TASK)):
+                yield tuple(some), [texts[row] for row in some]
 
-    def _embedded(self, texts: Sequence[str], progress: bool = False) -> np.ndarray:
-        if len(texts) <= _ALONE: return super()._embedded(texts, progress)
+    def _embedded(self, texts: Sequence[str], progress: bool = False, quick: bool = False) -> np.ndarray:
+        if len(texts) <= _ALONE: return super()._embedded(texts, progress, quick)
         model = (self.name, self.batch_size, self.device, self.sha256, self.trusted)
         out = np.zeros((len(texts), self.dim), dtype=np.float32)
         with tqdm(total=len(texts), desc="embedding", unit=" texts", disable=not progress) as bar:

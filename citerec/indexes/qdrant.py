@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FORM', 'PAYLOAD', 'BATCH', 'M', 'EF_CONSTRUCT', 'EF_SEARCH', 'MEANING', 'WORDS', 'POINTS_A_PAGE', 'payload_of',
-           'server_filter', 'ordered', 'IndexHeld', 'batches_of', 'is_current', 'EmbeddedIndex', 'service_errors',
+           'IndexHeld', 'server_filter', 'ordered', 'batches_of', 'is_current', 'EmbeddedIndex', 'service_errors',
            'word_vector', 'query_vector', 'mean_length', 'Layout', 'client_of', 'ServerIndex']
 
 # %% ../../nbs/36_qdrant.ipynb #c003
@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..ground.errors import CiterecError, CorpusError, ServiceError
+from ..ground.errors import CiterecError, CorpusError, ServiceError, extra_module
 from ..ground.files import REPAIR, need_space, read_json, whole_folder
 from ..ground.identity import title_key
 from ..ground.schema import Paper, SearchFilter
@@ -48,6 +48,9 @@ def payload_of(paper: Paper) -> dict[str, Any]:
     return {"citation_count": paper.citation_count or 0} | {name: value for name, value in fields.items() if value}
 
 # %% ../../nbs/36_qdrant.ipynb #c005d
+class IndexHeld(CorpusError):
+    "The embedded index cannot be used here: another process has it open, or Qdrant is not installed."
+
 def _label_conditions(models: Any, filters: SearchFilter, columns: PaperColumns, empty: Any) -> list[Any]:
     "What a filter asks of values that Qdrant compares as they are."
     labels = columns.labels or LabelColumns(len(columns.ids))
@@ -81,7 +84,7 @@ def _conditions(models: Any, filters: SearchFilter, columns: PaperColumns,
 
 def _edge_filter(filters: SearchFilter, columns: PaperColumns) -> Any:
     "A filter for the embedded library."
-    import qdrant_edge as q
+    q = extra_module("qdrant_edge", "qdrant", IndexHeld)
     return _conditions(q, filters, columns, q.RangeFloat, lambda rows: q.HasIdCondition(set(rows)), q.IsEmptyCondition)
 
 def server_filter(filters: SearchFilter,
@@ -102,9 +105,6 @@ def ordered(points: list,  # as Qdrant returns them
 
 # %% ../../nbs/36_qdrant.ipynb #c013a
 _SAID = 120  # characters of Qdrant's words in an error
-
-class IndexHeld(CorpusError):
-    "Another process has the embedded index open."
 
 @contextmanager
 def _inside(folder: Path, what: str) -> Iterator[None]:
@@ -133,7 +133,7 @@ def batches_of(papers: int,
 
 def _build_edge(folder: Path, vectors: np.ndarray, columns: PaperColumns, progress: bool) -> None:
     "Write an embedded index into a folder that is there."
-    import qdrant_edge as q
+    q = extra_module("qdrant_edge", "qdrant", IndexHeld)
     config = q.EdgeConfig(vectors=q.EdgeVectorParams(size=vectors.shape[1], distance=q.Distance.Dot),
                           hnsw_config=q.HnswIndexConfig(m=M, ef_construct=EF_CONSTRUCT,
                                                         full_scan_threshold=_FULL_SCAN))
@@ -162,7 +162,7 @@ _HOLDING = threading.RLock()
 
 def _hold(folder: Path, papers: int) -> tuple[tuple, Any]:
     "The key and the shard of an index, opened or shared; raises `CorpusError` where it is not of so many papers."
-    import qdrant_edge
+    qdrant_edge = extra_module("qdrant_edge", "qdrant", IndexHeld)
     with _HOLDING, _inside(folder, "cannot be opened"):
         segments = sorted(p.name for p in (folder / "segments").iterdir())
         key = (os.getpid(), folder.resolve(), *segments)
@@ -234,7 +234,7 @@ class EmbeddedIndex:
                filters: SearchFilter = SearchFilter(),
                ) -> tuple[np.ndarray, np.ndarray]:  # rows and cosines, best first
         "The papers nearest to a vector."
-        import qdrant_edge as q
+        q = extra_module("qdrant_edge", "qdrant", IndexHeld)
         condition = _edge_filter(filters, self.columns)
         request = q.QueryRequest(query=q.Query.Nearest(vector.tolist()), limit=k, filter=condition,
                                  params=q.SearchParams(hnsw_ef=max(EF_SEARCH, k)))
@@ -409,7 +409,7 @@ def client_of(url: str,  # of a server
               timeout: int = 10,  # seconds
               ) -> Any:
     "A `QdrantClient` of a server that answers. Raises `ServiceError` where none does."
-    from qdrant_client import QdrantClient
+    QdrantClient = extra_module("qdrant_client", "qdrant", ServiceError).QdrantClient
     try:
         client = QdrantClient(url=url, api_key=api_key, timeout=timeout, check_compatibility=False)
         client.get_collections()

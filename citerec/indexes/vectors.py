@@ -20,6 +20,7 @@ from ..ground.errors import CorpusError
 from ..ground.files import REPAIR, made_once, read_json, reading, write_atomically
 from ..ground.identity import title_key
 from ..ground.schema import Paper, SearchFilter
+from .encoder import as_bytes, product
 from .store import LARGE, Concepts, checked_array, map_array, top_k
 from ..markup.names import LETTERS_IN_FULL, AuthorIndex, is_venue, name_words, venue_words
 
@@ -72,12 +73,6 @@ def _write_part(folder: Path, start: int, ids: Sequence[str], vectors: np.ndarra
 
 # %% ../../nbs/33_vectors.ipynb #c023g2
 _CODES, _UNITS = "codes.npy", "units.npy"  # vectors in 8 bits, and what one step of each is worth
-_STEPS = 127  # largest number of 8 bits
-
-def _as_bytes(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    "Vectors in 8 bits, and their units."
-    units = np.abs(vectors).max(axis=1) / _STEPS
-    return np.rint(vectors / units[:, None]).astype(np.int8), units.astype(np.float32)
 
 def _write_codes(folder: Path, papers: int) -> None:
     "Write the copy of all parts in 8 bits; the vectors themselves last."
@@ -87,13 +82,13 @@ def _write_codes(folder: Path, papers: int) -> None:
         np.lib.format.write_array_header_1_0(file, {"descr": "|i1", "fortran_order": False, "shape": (papers, width)})
         for start in range(0, papers, PART):
             part = np.load(_part(folder, start)[0]).astype(np.float32)
-            codes, units[start : start + len(part)] = _as_bytes(part / np.linalg.norm(part, axis=1, keepdims=True))
+            codes, units[start : start + len(part)] = as_bytes(part / np.linalg.norm(part, axis=1, keepdims=True))
             file.write(codes.tobytes())
         write_atomically(folder / _UNITS, lambda f: np.save(f, units))
     write_atomically(folder / _CODES, write)
 
 # %% ../../nbs/33_vectors.ipynb #c023g4
-_UNIT = 1.01 / _STEPS  # most that a step is worth: no number of a vector of length 1 is larger than 1
+_UNIT = 1.01 / 127  # most that a step is worth: no number of a vector of length 1 is larger than 1
 _AGAIN = 1000  # leading vectors of each query whose cosines are computed with the query as it is
 _ROWS = 8192  # vectors that are computed at a time
 
@@ -131,11 +126,11 @@ class ByteVectors:
                 ) -> np.ndarray:  # float32, shape (n,) or (n, queries)
         "All cosines; off by less than .005, and by less than .003 where they are among the `_AGAIN` largest."
         queries = query[:, None] if query.ndim == 1 else query
-        codes, units = _as_bytes(queries.T)
+        codes, units = as_bytes(queries.T)
         out = np.empty((queries.shape[1], len(self.codes)), dtype=np.float32)
         for start in range(0, len(self.codes), _ROWS):
             part = slice(start, start + _ROWS)
-            out[:, part] = _whole_numbers(self.codes[part], codes).T * self.units[part]
+            out[:, part] = product(self.codes[part], codes.T).T * self.units[part]
         out *= units[:, None]
         self._improve(out, queries)
         if self.rows is not None: out = out[:, self.rows]
@@ -146,13 +141,6 @@ class ByteVectors:
         first = max(0, len(self.codes) - _AGAIN)
         again = np.unique([np.argpartition(of_query, first)[first:] for of_query in cosines])
         cosines[:, again] = (ByteVectors(self.codes, self.units)[again] @ queries).T
-
-def _whole_numbers(codes: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    "The products of vectors in 8 bits, shape (vectors, queries)."
-    import torch
-    left, right = torch.from_numpy(np.ascontiguousarray(codes)), torch.from_numpy(queries.T)
-    if hasattr(torch, "_int_mm"): return torch._int_mm(left, right).numpy()
-    return (left.float() @ right.float()).numpy()
 
 # %% ../../nbs/33_vectors.ipynb #c023h
 def write_vectors(folder: Path,  # the corpus' folder `vectors/`
@@ -357,8 +345,7 @@ def cosines(vectors: np.ndarray | ByteVectors,  # shape (n, dim), rows of length
         raise CorpusError(f"The vectors of the corpus have {vectors.shape[1]} numbers, its model makes {len(query)}.",
                           REPAIR)
     if isinstance(vectors, ByteVectors): return vectors.cosines(query)
-    import torch  # the threads of numpy's own library would go on spinning while torch embeds the next text
-    return (torch.from_numpy(vectors) @ torch.from_numpy(np.array(query))).numpy()
+    return product(vectors, query[:, None] if query.ndim == 1 else query).reshape(len(vectors), *query.shape[1:])
 
 # %% ../../nbs/33_vectors.ipynb #c009a
 class ExactIndex:

@@ -17,8 +17,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from ..indexes.embedding import Embedder
-from ..indexes.encoder import means_and_maxima
-from ..evaluation.tuning import network_of
+from ..evaluation.tuning import network_of, trains_in_16_bits
 from ..ground.files import write_atomically
 from ..writing.gaps import SUM, TUNED, Place, in_place, shipped_embedder
 
@@ -75,7 +74,9 @@ def _log_odds(network: Any, line: Any, lessons: Lessons, batch: np.ndarray, half
         part[i, lessons.parts[row]] = True
     with torch.autocast("cpu", torch.bfloat16, enabled=half):
         states = network(input_ids=ids, attention_mask=mask).last_hidden_state
-    pooled = torch.nn.functional.dropout(means_and_maxima([states], part, [1]).flatten(1), _DROPPED, network.training)
+    states, filled = states.float(), part[..., None]
+    pooled = torch.cat([(states * filled).sum(1) / filled.sum(1), states.masked_fill(~filled, -torch.inf).amax(1)], 1)
+    pooled = torch.nn.functional.dropout(pooled, _DROPPED, network.training)
     return line(pooled)[:, 0]
 
 # %% ../../nbs/lab/gap_reading.ipynb #r022
@@ -115,7 +116,7 @@ def _training(embedder: Embedder, begun: bytes | None) -> _Training:
         for name, weight in weights.items(): weight.copy_(known.get(name, weight).float())
     line = torch.nn.Linear(2 * embedder.dim, 1).to(network.device)
     groups = [{"params": [*weights.values()]}, {"params": [*line.parameters()]}]
-    return _Training(network, weights, line, torch.optim.AdamW(groups, weight_decay=.01), embedder.model.bits == 16)
+    return _Training(network, weights, line, torch.optim.AdamW(groups, weight_decay=.01), trains_in_16_bits())
 
 # %% ../../nbs/lab/gap_reading.ipynb #r031
 def _name(lessons: Lessons, seed: int, begun: bytes | None) -> str:

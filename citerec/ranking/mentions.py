@@ -16,7 +16,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial, reduce
 from pathlib import Path
@@ -33,7 +33,7 @@ from ..ground.schema import Paper, Record
 from ..ground.text import FUNCTION_WORDS
 from ..indexes.contexts import LIKE_A_NAME, ContextIndex, name_beside, name_key
 from ..indexes.embedding import Embedder
-from ..indexes.encoder import BertEncoder
+from ..indexes.encoder import read_tensors
 from ..indexes.graph import push
 from ..indexes.lexical import STOPWORDS, LexicalIndex, stems
 from ..indexes.models import made_here, may_act
@@ -660,13 +660,12 @@ class TunedCard(Record):
 def save_tuned(folder: Path,
                model: str,  # sha256 of the model's weights
                layers: Iterable[int],  # numbers of the tuned layers, 0 is the first
-               weights: dict[str, Any],  # of these layers, torch tensors under the names of a BERT model
+               weights: Mapping[str, np.ndarray],  # of these layers, under the names of a BERT model
                fitted_on: Iterable[str],  # ids of all citing documents learned from
                ) -> None:
     "Write tuned layers; a process that is killed leaves the old ones or none, never half of them."
-    import torch
-    from safetensors.torch import save
-    content = save({name: w.detach().to("cpu", torch.float16).contiguous() for name, w in sorted(weights.items())})
+    from safetensors.numpy import save
+    content = save({name: np.ascontiguousarray(w, dtype=np.float16) for name, w in sorted(weights.items())})
     card = TunedCard(model=model, layers=tuple(layers), sha256=hashlib.sha256(content).hexdigest(),
                      fitted_on=document_prints(fitted_on))
     real_folder(folder)
@@ -681,7 +680,6 @@ _MOST_CARD, _MOST_WEIGHTS = 16 << 20, 512 << 20  # bytes; those that ship have .
 def read_tuned(folder: Path,
                ) -> tuple[TunedCard, dict[str, Any]]:  # the card, and torch tensors
     "Read tuned layers; raises `ModelError` where they are missing, damaged or not those of the card."
-    from safetensors.torch import load
     try:
         card = TunedCard.model_validate_json(read_plain_file(folder / CARD, _MOST_CARD))
         content = read_plain_file(folder / WEIGHTS, _MOST_WEIGHTS)
@@ -691,9 +689,9 @@ def read_tuned(folder: Path,
         raise ModelError(f"There is no readable encoder in {folder} ({type(e).__name__}).", _AGAIN) from None
     if hashlib.sha256(content).hexdigest() != card.sha256:
         raise ModelError(f"The weights in {folder} were altered.", _AGAIN)
-    try: return card, load(content)
-    except Exception as e:  # of the library
-        raise ModelError(f"The weights in {folder} cannot be read ({type(e).__name__}).", _AGAIN) from None
+    try: return card, read_tensors(content)
+    except ValueError:
+        raise ModelError(f"The weights in {folder} cannot be read.", _AGAIN) from None
 
 # %% ../../nbs/44_mentions.ipynb #t014
 @dataclass(frozen=True)
@@ -714,7 +712,7 @@ _PROBE = masked_for_encoder("Self-attention replaces recurrence [CITATION].")
 def _fitting(folder: Path, embedder: Embedder) -> Tuned | None:
     "The tuned encoder of a folder, tried on one sentence; None where it belongs to another model."
     card, weights = read_tuned(folder)
-    if card.model != embedder.sha256 or not isinstance(embedder.model, BertEncoder): return None
+    if card.model != embedder.sha256 or embedder.layered is None: return None
     try:
         tuned = embedder.with_layers(card.layers, weights)
         length = float(np.linalg.norm(tuned.embed_query(_PROBE)))

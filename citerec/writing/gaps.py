@@ -32,7 +32,7 @@ from ..ground.schema import Record
 from ..ground.text import clean, language_of
 from ..indexes.contexts import LIKE_A_NAME
 from ..indexes.embedding import Embedder
-from ..indexes.encoder import BertEncoder
+from ..indexes.encoder import BertEncoder, read_tensors
 from ..ranking.mentions import definitions, is_generic
 from ..ranking.ranker import Trees
 from ..ranking.sample import shipped
@@ -95,9 +95,9 @@ SUM = "sum.weight"  # the name of the sum among the weights
 class SentenceReader:
     "Reads sentences in their places."
     def __init__(self,
-                 weights: Mapping[str, Any],  # torch tensors: of the tuned layers, and of the sum
+                 weights: Mapping[str, np.ndarray],  # of the tuned layers, and of the sum
                  ):
-        self.line = weights[SUM].float().numpy()
+        self.line = weights[SUM].astype(np.float32)
         layers = {name: w for name, w in weights.items() if name != SUM}
         self.encoder: BertEncoder = shipped_embedder().model.with_layers(TUNED, layers)
 
@@ -113,10 +113,8 @@ class SentenceReader:
 def reader_of(content: bytes,  # of `reader.safetensors`
               ) -> SentenceReader:
     "A reader from its file; raises `ModelError` where the file holds none."
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-    try: return SentenceReader(load(content))
-    except (SafetensorError, KeyError) as e:
+    try: return SentenceReader(read_tensors(content))
+    except (ValueError, KeyError) as e:
         raise ModelError(f"{READER} holds no reader ({type(e).__name__}).", "Reinstall citerec.") from None
 
 # %% ../../nbs/73_gaps.ipynb #g015
