@@ -21,9 +21,8 @@ ANSWER = "Attention Is All You Need"
 
 def run(*command: object, **options: object) -> str:
     """Run a command and return what it prints; what goes wrong is shown."""
-    done = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          **options)  # type: ignore[call-overload]
-    if done.returncode: sys.exit(f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}")
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)  # type: ignore
+    if done.returncode: sys.exit(f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return str(done.stdout)
 
 
@@ -41,8 +40,7 @@ def main() -> None:
         bare = megabytes(work / "venv")
         (wheel,) = (work / "dist").glob("*.whl")
         run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel)
-        packages = {p["name"].lower() for p in json.loads(run(python, "-m", "pip", "list", "--format", "json",
-                                                              stderr=subprocess.DEVNULL))}
+        packages = {p["name"].lower() for p in json.loads(run(python, "-m", "pip", "list", "--format", "json"))}
         size = megabytes(work / "venv") - bare
         alone = ["unshare", "--net"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         home = {**os.environ, "HOME": d, "XDG_CACHE_HOME": f"{d}/cache", "XDG_DATA_HOME": f"{d}/data"}
