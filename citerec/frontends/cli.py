@@ -52,7 +52,7 @@ def _recommend(args: argparse.Namespace) -> int:
     --file FILE            read the text from a file; - is the standard input
     --known ID ...; --written YEAR; --min-confidence P  answering.recommender:Limits
     --pick                 ground.settings:Settings
-    {limits}{loading}{server}{forms}{progress}
+    {limits}{online}{loading}{server}{forms}{progress}
     """
     text = typed_text(args)
     check_form(args.format)
@@ -94,6 +94,12 @@ def _origin(about: dict[str, Any]) -> dict[str, str]:
     return {"query": "; ".join(queries), "works": "; ".join(works), "entries": "; ".join(entries), "merged": merged}
 
 # %% ../../nbs/99_cli.ipynb #y06
+def _texts(corpus) -> str:
+    "Whose words the texts of a corpus are, where some are summaries."
+    if corpus.text_kind == "abstract": return ""
+    written, texts = len(corpus.store.summaries), corpus.manifest["counts"]["abstracts"]
+    return f"{written or texts:,} summaries by the makers of the corpus, {texts - (written or texts):,} abstracts"
+
 def _summary(corpus) -> str:
     "What a corpus holds, a line a fact."
     from citerec.ranking.building import updates_told
@@ -102,6 +108,7 @@ def _summary(corpus) -> str:
     years = [year for year in corpus.store.by_row.years() if year]
     facts = {"folder": corpus.folder, "source": manifest["source"], **_origin(manifest.get("about", {})),
              "papers": f"{counts['papers']:,}, of which {counts['abstracts']:,} with {corpus.text_kind}",
+             "texts": _texts(corpus), "licence": manifest.get("about", {}).get("licence", ""),
              "citations": f"{counts['edges']:,} inside the corpus, {counts['edges_outside']:,} to papers outside",
              "contexts": f"{counts['contexts']:,} citing sentences",
              "years": f"{min(years)} to {max(years)}" if years else "unknown",
@@ -401,11 +408,14 @@ def _info(args: argparse.Namespace) -> int:
     from citerec.ranking.sample import open_corpus
     from citerec.agents.client import make_llm
     from citerec.ground.settings import load_settings
+    from citerec.sources.merging import AbstractShelf
     settings = load_settings(**model_chosen(args))
     llm = make_llm(settings)
     with open_corpus(args.folder or settings.corpus) as corpus:
         print(_summary(corpus))
         if corpus.answering != ExactIndex.name: print(f"{'index':<10} {corpus.answering}")
+    kept = [f"{count:,} {origin}" for origin, count in AbstractShelf(settings).counts().items()]
+    if kept: print(f"{'fetched':<10} abstracts: {', '.join(kept)}")
     print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
     return 0
 
