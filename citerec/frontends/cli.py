@@ -398,6 +398,8 @@ def _runs(args: argparse.Namespace) -> int:
     return _show(args, Recommendations(resume(loaded(args).pipeline, file, args.resume, args.after)))
 
 # %% ../../nbs/99_cli.ipynb #c009d
+_SHIPPED = "Apache-2.0, as citerec: the summaries are its own, the facts on papers are free"
+
 def _info(args: argparse.Namespace) -> int:
     """Say what a corpus holds, and which language model is asked at what price.
 
@@ -415,7 +417,8 @@ def _info(args: argparse.Namespace) -> int:
         print(_summary(corpus))
         if corpus.answering != ExactIndex.name: print(f"{'index':<10} {corpus.answering}")
     kept = [f"{count:,} {origin}" for origin, count in AbstractShelf(settings).counts().items()]
-    if kept: print(f"{'fetched':<10} abstracts: {', '.join(kept)}")
+    if (args.folder or settings.corpus) == "sample": print(f"{'licence':<10} {_SHIPPED}")
+    if kept: print(f"{'abstracts':<10} fetched, for all corpora: {', '.join(kept)}")
     print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
     return 0
 

@@ -207,7 +207,7 @@ def limits_of_fields(fields: Fields) -> dict[str, Any]:
             "min_citations": _number(f.min_citations, "number of citations"),
             "min_confidence": _share(f.min_confidence, "least confidence"),
             "concepts": names_in_field(f.concepts), "exclude": names_in_field(f.exclude),
-            "online": f.online.value or None}
+            **({"online": True} if f.online.value else {})}
 
 def opened(fields: Fields) -> "Recommender":
     "The corpus with the models that are chosen; raises an error of citerec where they cannot be used."

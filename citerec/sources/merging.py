@@ -455,8 +455,8 @@ class AbstractShelf:
         "What was fetched before."
         ids, since = {_named(p): p.paper_id for p in papers}, (date.today() - _AGAIN).isoformat()
         marks = ",".join("?" * len(ids))
-        rows = self._rows(f"SELECT * FROM abstracts WHERE id IN ({marks}) AND (text != '' OR fetched > ?)",
-                          [*ids, since])
+        rows = self._rows(f"SELECT * FROM abstracts WHERE id IN ({marks}) AND date(fetched) = fetched "
+                          "AND (text != '' OR fetched > ?)", [*ids, since])
         return {ids[id]: OwnAbstract(*rest) for id, *rest in rows}
 
     def keep(self,
