@@ -37,6 +37,7 @@ from ..indexes.contexts import LIKE_A_NAME, ContextIndex
 from ..indexes.embedding import Embedder
 from ..indexes.lexical import STOPWORDS, stems
 from ..ranking.corpus import Corpus, contexts_at, paper_cosines, text_kind_of
+from ..sources.merging import AbstractShelf, OwnAbstract
 
 # %% ../../nbs/58_grounding.ipynb #c010
 _BRINGS = frozenset("""propose introduce present develop describe design devise formulate construct build create release
@@ -596,11 +597,21 @@ def _own_text(paper: ScoredPaper, kind: str) -> str:
     "The words of a paper itself, without a summary by others."
     return title_and_abstract(paper.title, paper.abstract if kind == "abstract" else "")
 
-def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
-              leading: Sequence[RankedPaper]) -> list[GroundedPaper]:
+def _with_own(leading: Sequence[RankedPaper], own: Mapping[str, OwnAbstract]) -> list[RankedPaper]:
+    "Candidates with abstracts that were fetched."
+    def read(c: RankedPaper) -> RankedPaper:
+        if not (fetched := own.get(c.paper.paper_id)): return c
+        return c.model_copy(update={"paper": c.paper.model_copy(update={"abstract": fetched.text})})
+    return [read(c) for c in leading]
+
+def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState, leading: Sequence[RankedPaper],
+              own: Mapping[str, OwnAbstract] = {},  # abstracts that were fetched, by id
+              ) -> list[GroundedPaper]:
     "Candidates with a sentence and a reason, without a language model."
+    leading = _with_own(leading, own)
     idf, claims = corpus.lexical.idf if corpus else evenly, [claim_of_text(state, c.claim) for c in leading]
-    kinds = [text_kind_of(corpus, c.paper.paper_id) if corpus else "abstract" for c in leading]
+    ids = [c.paper.paper_id for c in leading]
+    kinds = [text_kind_of(corpus, id) if corpus and id not in own else "abstract" for id in ids]
     keywords = state.query_analysis.topic_keywords if state.query_analysis else ()
     asked = [*claims, claim_of_text(state, None)] if corpus and leading else []
     queries: list[np.ndarray] = [*embedder.embed_queries(asked)] if asked else []
@@ -612,7 +623,7 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState,
         (start, text), others = quotation_for(claims[i], c.paper.abstract, idf), texts[:i] + texts[i + 1 :]
         why = justify(c, keywords, claims[i], idf, kinds[i], text, cited[i], names, others)
         out.append(GroundedPaper(**dict(c), supporting_snippet=text, snippet_start=start if text else None,
-                                 justification=why))
+                                 justification=why, text_origin=str(own.get(c.paper.paper_id, ""))))
     return out
 
 # %% ../../nbs/58_grounding.ipynb #c019c
@@ -625,13 +636,27 @@ class GroundingAgent:
                  llm: LLM | None = None,  # reads the leading abstracts; None: nothing does
                  papers: int = 5,  # abstracts that it reads
                  corpus: Corpus | None = None,  # knows rare words and citing papers; None: words count the same
+                 shelf: AbstractShelf | None = None,  # has abstracts that the corpus lacks; None: nothing has
                  ):
-        self.embedder, self.llm, self.papers, self.corpus = embedder, llm, papers, corpus
+        self.embedder, self.llm, self.papers, self.corpus, self.shelf = embedder, llm, papers, corpus, shelf
+
+    def _own(self, state: PipelineState, leading: Sequence[RankedPaper],
+             ) -> tuple[dict[str, OwnAbstract], PipelineState]:
+        "The abstracts of papers of which the corpus has a summary, and the state with a note on those that failed."
+        if not self.corpus or not self.shelf: return {}, state
+        lacking = [c.paper.paper_id for c in leading
+                   if not c.paper.abstract or text_kind_of(self.corpus, c.paper.paper_id) != "abstract"]
+        own, note = self.shelf.own(self.corpus.papers(lacking), state.metadata.get("online")) if lacking else ({}, "")
+        said = [*state.metadata.get("said", ()), *filter(None, [note])]
+        return own, state.model_copy(update={"metadata": {**state.metadata, "said": said}}) if note else state
 
     def __call__(self,
                  state: PipelineState,
                  ) -> dict[str, Any]:  # `grounded_candidates`; with a language model also `metadata`, `errors`
         "Ground the leading candidates, and one more than wanted, because the last agent may drop a duplicate."
-        own = _grounded(self.corpus, self.embedder, state, state.reranked_candidates[: state.k + _SPARE])
-        if not self.llm: return {"grounded_candidates": tuple(own)}
-        return _read_by_model(self.llm, state, own, self.papers, self.corpus)
+        leading = state.reranked_candidates[: state.k + _SPARE]
+        abstracts, told = self._own(state, leading[: state.k])  # those that are shown
+        own = _grounded(self.corpus, self.embedder, told, leading, abstracts)
+        said = {} if told is state else {"metadata": told.metadata}
+        if not self.llm: return {"grounded_candidates": tuple(own), **said}
+        return said | _read_by_model(self.llm, told, own, self.papers, self.corpus)

@@ -6,10 +6,10 @@
 __all__ = ['MEANING', 'WORDS', 'OF_THESE', 'NOTHING', 'UNREACHED', 'FAILED', 'GREY', 'CARD_CSS', 'QUOTE_CSS', 'STYLE',
            'APP_STYLE', 'Listed', 'Acts', 'Cells', 'SORTS', 'GROUPS', 'EXPORTS', 'facts_line', 'bracketed_year',
            'chosen_paper', 'notices', 'remarks', 'below', 'nothing', 'text_width', 'wrapped', 'percentage',
-           'sureness_of', 'card_text', 'list_as_text', 'html_of', 'unfolding', 'title_html', 'path_graph', 'strengths',
-           'as_paper', 'as_papers', 'cite_box', 'card', 'edged_box', 'list_as_html', 'pages_of', 'writers_of',
-           'source_line', 'plain', 'answer_text', 'answer_html', 'table_text', 'table_html', 'arranged', 'grouped',
-           'exported']
+           'sureness_of', 'text_source', 'card_text', 'list_as_text', 'html_of', 'unfolding', 'title_html',
+           'path_graph', 'strengths', 'as_paper', 'as_papers', 'cite_box', 'card', 'edged_box', 'list_as_html',
+           'pages_of', 'writers_of', 'source_line', 'plain', 'answer_text', 'answer_html', 'table_text', 'table_html',
+           'arranged', 'grouped', 'exported']
 
 # %% ../../nbs/63_cards.ipynb #c003
 import hashlib
@@ -179,7 +179,7 @@ def _head(r: Recommendation, width: int) -> list[str]:
     return [*wrapped(r.title, width, rank, 2), f"{_INDENT}{' '.join(label.split())}{year}"]  # a line of its own
 
 # %% ../../nbs/63_cards.ipynb #e09
-_LINES = 4  # lines of a recommendation, at most
+_LINES = 4  # lines of a recommendation, at most; one more says where an abstract was fetched
 _WIDE = 56  # least columns for a line of facts
 _FEW, _VENUE = 2, 40  # authors, and characters of the venue, on one line
 
@@ -187,17 +187,25 @@ def _is_quoted(r: Recommendation) -> bool:
     "Whether a card has a quotation of its own, which its reason does not repeat."
     return bool(r.supporting_snippet) and f"“{one_line(r.supporting_snippet)}”" not in r.justification
 
+def _text_label(r: Recommendation) -> str: return f"{r.text_kind.capitalize()} {r.text_origin}".strip()
+
+def text_source(r: Recommendation,
+                ) -> str:  # such as "From its summary", or "Abstract from arXiv, fetched 27 Nov 2026"
+    "Where a quotation comes from."
+    return _text_label(r) if r.text_origin else f"From its {r.text_kind}"
+
 def _in_brief(r: Recommendation, width: int) -> list[str]:
     "What fits on few lines: title and confidence, facts, the reason, then a doubt, the quotation or sentence served."
     lines = _head(r, width)
     facts = " · ".join(filter(None, [facts_line(r, _FEW, _VENUE), *_marks(r), _versions(r)]))
     if width >= _WIDE: lines += wrapped(facts, width, lines=1)
+    origin = wrapped(_text_label(r), width, lines=1) if r.text_origin else []
     doubts = [line for flag in r.flags[:1] for line in wrapped(f"Note: {flag}", width, lines=1)]
     quoted = f"{r.text_kind.capitalize()}: “{r.supporting_snippet}”" if _is_quoted(r) else ""
     rest = [r.justification, quoted, f"For: “{r.claim}”" if r.claim else ""]
     for part in filter(None, rest):
         if room := _LINES - len(lines) - len(doubts): lines += wrapped(part, width, lines=room)
-    return lines + doubts
+    return lines + origin + doubts
 
 # %% ../../nbs/63_cards.ipynb #e11
 def _in_full(r: Recommendation, width: int) -> list[str]:
@@ -205,7 +213,7 @@ def _in_full(r: Recommendation, width: int) -> list[str]:
     signals = ", ".join(f"{name} {value:.3g}" for name, value in r.signals.items())
     parts = [facts_line(r), _versions(r), f"Confidence: {' · '.join([sureness_of(r), *_marks(r)])}",
              r.justification,
-             f"From its {r.text_kind}: “{r.supporting_snippet}”" if _is_quoted(r) else "",
+             f"{text_source(r)}: “{r.supporting_snippet}”" if _is_quoted(r) else r.text_origin and text_source(r),
              f"For your sentence: “{r.claim}”" if r.claim else "",
              f"Fit: {r.citation_intent_match}" if r.citation_intent_match else "",
              *(f"Note: {flag}" for flag in r.flags), *(f"Path: {path}" for path in _paths(r)),
@@ -355,7 +363,7 @@ def _abstract(text: str, quotation: str, kind: str) -> str:
     marked = f"<mark>{escape(mark)}</mark>" if mark else ""
     inner = (f'<p dir="auto" tabindex="0" style="max-height:16rem;overflow:auto">{escape(before)}{marked}'
              f'{escape(after)}</p>')
-    return unfolding("abstract", kind.capitalize(), inner) if text else ""
+    return unfolding("abstract", f"{kind[:1].upper()}{kind[1:]}", inner) if text else ""
 
 # %% ../../nbs/63_cards.ipynb #g05
 def _why(r: Recommendation) -> str:
@@ -402,7 +410,7 @@ def _confidence(r: Recommendation) -> str:
 def _quotation(r: Recommendation) -> str:
     "The quotation; its source is shown on hover."
     if not _is_quoted(r): return ""
-    return (f'<blockquote class="citerec-quote" dir="auto" style="{QUOTE_CSS}" title="From its {html_of(r.text_kind)}">'
+    return (f'<blockquote class="citerec-quote" dir="auto" style="{QUOTE_CSS}" title="{html_of(text_source(r))}">'
             f'{html_of(_short(r.supporting_snippet, 2 * _LONG))}</blockquote>')
 
 # %% ../../nbs/63_cards.ipynb #e18y
@@ -418,7 +426,7 @@ def card(recommendation: Recommendation,
     parts = [title_html(r), _paragraph("facts", facts_line(r, venue=_CLAIM)),
              _paragraph("also", _short(_versions(r), _LONG)), _confidence(r),
              _paragraph("claim", claim), _paragraph("reason", _short(r.justification, _LONG)), _quotation(r),
-             _abstract(abstract, r.supporting_snippet, r.text_kind), _why(r),
+             _abstract(abstract, r.supporting_snippet, _text_label(r)), _why(r),
              cite_box(paper, key or citation_key(paper)), acts]
     return (f'<div class="citerec-card" role="listitem" data-paper="{html_of(r.paper_id)}" style="{CARD_CSS}">'
             f'{"".join(parts)}</div>')

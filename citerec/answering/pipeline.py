@@ -45,6 +45,7 @@ from ..ranking.corpus import Corpus
 from ..ranking.cross_encoder import load_cross_encoder
 from ..ranking.ranker import load_ranker
 from ..ranking.signals import answered, as_it_is, retrievers_in
+from ..sources.merging import AbstractShelf
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
@@ -335,6 +336,7 @@ class Pipeline:
         self.llm = make_llm(settings)
         self.asking = _asking(settings) if self.llm else set()  # agents that ask a language model
         self.notes: list[str] = []  # problems, in addition to the notes of the corpus
+        self.shelf = AbstractShelf(settings)
         retrieval = RetrievalAgent(corpus, settings)
         self.fallbacks = fallbacks(corpus, retrieval)
         usual: dict[str, Agent] = {
@@ -342,7 +344,8 @@ class Pipeline:
             "retrieval": retrieval, "expansion": ExpansionAgent(corpus, settings),
             "reranking": lambda state: self._reranking(state),
             "evaluation": EvaluatorAgent(), "picking": PickerAgent(corpus, self.model_of("picking")),
-            "grounding": GroundingAgent(corpus.embedder, self.model_of("grounding"), settings.llm_papers, corpus),
+            "grounding": GroundingAgent(corpus.embedder, self.model_of("grounding"), settings.llm_papers, corpus,
+                                        self.shelf),
             "synthesis": SynthesisAgent(corpus, settings)}
         self.agents = usual | (agents or {})
 

@@ -32,7 +32,7 @@ from ..agents.retrieval import chosen_retrievers, queries_in
 from .answers import Answer, astream_answer, is_well_answered, paper_passages
 from citerec.answering.cards import (
     GREY, QUOTE_CSS, STYLE, _bar, as_papers, below, bracketed_year, html_of, list_as_html, list_as_text, nothing,
-    notices, path_graph, percentage, remarks, sureness_of, text_width, wrapped,
+    notices, path_graph, percentage, remarks, sureness_of, text_source, text_width, wrapped,
 )
 from .filters import by_rules, parse_query, reformulate, request_end
 from .library import Library
@@ -310,6 +310,7 @@ class Limits(TypedDict, total=False):
     written: int | None  # year in which the text was written: what is much younger is left out, and is no evidence
     again: bool | None  # recommend known papers again; left out: only others
     retrievers: str | Sequence[str] | None  # searches asked: bm25, dense, embedding:NAME; left out: as in the settings
+    online: bool | None  # fetch abstracts that the corpus lacks, for the papers shown; left out: as in the settings
     min_confidence: float | None  # least confidence, 0 to 1; left out: as in the settings
 
 # %% ../../nbs/69_recommender.ipynb #c006c
@@ -435,6 +436,7 @@ def question(corpus: Corpus,
     if least is not None: metadata["min_confidence"] = least  # agent 5 takes it before the setting
     if asked := _names(limits.get("retrievers"), "retrievers"):
         metadata["retrievers"] = list(chosen_retrievers(corpus, asked))  # agent 2 takes it before the setting
+    if limits.get("online") is not None: metadata["online"] = bool(limits["online"])  # agent 4 takes it first
     return PipelineState(user_text=text, k=settings.k if wanted is None else wanted,
                          filters=limits_filter(corpus, concepts, limits), metadata=metadata)
 
@@ -581,7 +583,8 @@ class Explanation:
         "The explanation as data."
         r = self.recommendation
         return {"paper_id": r.paper_id, "rank": r.rank, "confidence": r.confidence, "strength": r.strength,
-                "reason": r.justification, "quotation": r.supporting_snippet, "text_kind": r.text_kind, "path": r.path,
+                "reason": r.justification, "quotation": r.supporting_snippet, "text_kind": r.text_kind,
+                "text_origin": r.text_origin, "path": r.path,
                 "shares": [{"kind": s.kind, "share": round(s.share, 6), "words": s.words} for s in self.shares]}
 
     def to_text(self,
@@ -589,7 +592,7 @@ class Explanation:
                 ) -> str:
         "What a terminal shows."
         r, width = self.recommendation, text_width(width)
-        quoted = f"From its {r.text_kind}: “{r.supporting_snippet}”" if r.supporting_snippet else ""
+        quoted = f"{text_source(r)}: “{r.supporting_snippet}”" if r.supporting_snippet else ""
         path = f"Path: {r.paths[0]}" if r.paths else ""
         rest = [line for part in (r.justification, quoted, path) if part for line in wrapped(part, width)]
         return "\n".join([*wrapped(self.heading, width, ""), *(_share_lines(self.shares, width) or [_UNRANKED]), *rest])
@@ -600,13 +603,13 @@ class Explanation:
         r = self.recommendation
         rows = [f"| {s.kind} | {s.percent} | {markdown_text(s.words)} |" for s in self.shares]
         table = "\n".join(["| signal | share | what was seen |", "|---|---:|---|", *rows]) if rows else _UNRANKED
-        quoted = f"From its {r.text_kind}:\n\n> {markdown_text(r.supporting_snippet)}" if r.supporting_snippet else ""
+        quoted = f"{text_source(r)}:\n\n> {markdown_text(r.supporting_snippet)}" if r.supporting_snippet else ""
         return "\n\n".join(filter(None, [f"**{markdown_text(self.heading)}**", table, markdown_text(r.justification),
                                           quoted]))
 
     def _repr_html_(self) -> str:
         r, rows = self.recommendation, _share_rows(self.shares)
-        whose = f'title="From its {html_of(r.text_kind)}"'
+        whose = f'title="{html_of(text_source(r))}"'
         words = html_of(r.supporting_snippet)
         quoted = f'<blockquote class="citerec-quote" style="{QUOTE_CSS}" {whose}>{words}</blockquote>'
         table = f"<table>{rows}</table>" if rows else f"<p>{_UNRANKED}</p>"
@@ -834,6 +837,22 @@ def _to_cite(rec: Recommender, parsed: ParsedQuery, run: PipelineState | None) -
 # %% ../../nbs/69_recommender.ipynb #se07
 def _search(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
             source: Paper | None = None) -> SearchResults:
+    "Search, and show abstracts that were fetched."
+    results = _results(rec, parsed, k, num_queries, limits, source)
+    own, note = rec.pipeline.shelf.own(results.papers(), limits.get("online"))
+    if not own and not note: return results
+    def read(result: SearchResult) -> SearchResult:
+        if not (fetched := own.get(result.paper.paper_id)): return result
+        paper = result.paper.model_copy(update={"abstract": fetched.text, "text_kind": "abstract"})
+        return replace(result, paper=paper, text_origin=str(fetched))
+    notes = (*results.notes, *filter(None, [note]))
+    shown = SearchResults([read(result) for result in results], results.parsed, results.variants,
+                          results.source_papers, notes, results.lists)
+    shown.run = results.run
+    return shown
+
+def _results(rec: Recommender, parsed: ParsedQuery, k: int | None, num_queries: int | None, limits: Limits,
+             source: Paper | None = None) -> SearchResults:
     "Search for a query that was read, within further limits, or with a paper; for other words where nothing is near."
     if limits.get("min_confidence") is not None:
         raise InputError("A search has scores but no confidences.", "Leave min_confidence out, or use `recommend`.")

@@ -249,6 +249,7 @@ class SearchResult:
     score: float  # 0 to 1; comparable within one search only
     cosine: float | None = None  # with the question, -1 to 1; None: unknown
     places: Mapping[str, int] = field(default_factory=dict)  # list that has it, as in `found_by` -> its place there
+    text_origin: str = ""  # which service its abstract was fetched from, and when; "": it is in the corpus
 
     @property
     def found_by(self) -> tuple[str, ...]:
@@ -289,7 +290,8 @@ def _card(result: SearchResult,
           ) -> str:
     "A result as HTML."
     r, abstract = _as_recommendation(result), result.paper.abstract
-    more = unfolding("why", result.paper.text_kind.capitalize(), f"<p>{html_of(abstract)}</p>") if abstract else ""
+    kind = f"{result.paper.text_kind.capitalize()} {result.text_origin}".strip()
+    more = unfolding("why", kind, f"<p>{html_of(abstract)}</p>") if abstract else ""
     how = f'<p class="citerec-confidence">{html_of(said)}</p>' if (said := _how(result)) else ""
     facts = f'<p class="citerec-facts">{html_of(facts_line(r))}</p>' if facts_line(r) else ""
     return (f'<div class="citerec-card" role="listitem" style="{CARD_CSS}">{title_html(r)}{facts}{how}{more}'

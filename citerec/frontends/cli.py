@@ -52,7 +52,7 @@ def _recommend(args: argparse.Namespace) -> int:
     --file FILE            read the text from a file; - is the standard input
     --known ID ...; --written YEAR; --min-confidence P  answering.recommender:Limits
     --pick                 ground.settings:Settings
-    {limits}{loading}{server}{forms}{progress}
+    {limits}{online}{loading}{server}{forms}{progress}
     """
     text = typed_text(args)
     check_form(args.format)
@@ -94,6 +94,12 @@ def _origin(about: dict[str, Any]) -> dict[str, str]:
     return {"query": "; ".join(queries), "works": "; ".join(works), "entries": "; ".join(entries), "merged": merged}
 
 # %% ../../nbs/99_cli.ipynb #y06
+def _texts(corpus) -> str:
+    "Whose words the texts of a corpus are, where some are summaries."
+    if corpus.text_kind == "abstract": return ""
+    written, texts = len(corpus.store.summaries), corpus.manifest["counts"]["abstracts"]
+    return f"{written or texts:,} summaries by the makers of the corpus, {texts - (written or texts):,} abstracts"
+
 def _summary(corpus) -> str:
     "What a corpus holds, a line a fact."
     from citerec.ranking.building import updates_told
@@ -102,10 +108,12 @@ def _summary(corpus) -> str:
     years = [year for year in corpus.store.by_row.years() if year]
     facts = {"folder": corpus.folder, "source": manifest["source"], **_origin(manifest.get("about", {})),
              "papers": f"{counts['papers']:,}, of which {counts['abstracts']:,} with {corpus.text_kind}",
+             "texts": _texts(corpus),
+             "licence": manifest.get("licence") or manifest.get("about", {}).get("licence", ""),
              "citations": f"{counts['edges']:,} inside the corpus, {counts['edges_outside']:,} to papers outside",
              "contexts": f"{counts['contexts']:,} citing sentences",
              "years": f"{min(years)} to {max(years)}" if years else "unknown",
-             "model": manifest["model"], "licence": manifest.get("licence", ""), "origin": manifest.get("origin", ""),
+             "model": manifest["model"], "origin": manifest.get("origin", ""),
              "fetched": manifest["fetched"], "updated": updates_told(manifest)}
     if (report := corpus.files / "report.txt").exists(): facts["report"] = report
     return "\n".join(f"{name:<10} {one_line(str(fact))}" for name, fact in facts.items() if fact != "")
@@ -438,6 +446,8 @@ def _runs(args: argparse.Namespace) -> int:
     return _show(args, Recommendations(resume(loaded(args).pipeline, file, args.resume, args.after)))
 
 # %% ../../nbs/99_cli.ipynb #c009d
+_SHIPPED = "Apache-2.0, as citerec: the summaries are its own, the facts on papers are free"
+
 def _info(args: argparse.Namespace) -> int:
     """Say what a corpus holds, and which language model is asked at what price.
 
@@ -448,11 +458,15 @@ def _info(args: argparse.Namespace) -> int:
     from citerec.ranking.sample import open_corpus
     from citerec.agents.client import make_llm
     from citerec.ground.settings import load_settings
+    from citerec.sources.merging import AbstractShelf
     settings = load_settings(**model_chosen(args))
     llm = make_llm(settings)
     with open_corpus(args.folder or settings.corpus) as corpus:
         print(_summary(corpus))
         if corpus.answering != ExactIndex.name: print(f"{'index':<10} {corpus.answering}")
+    kept = [f"{count:,} {origin}" for origin, count in AbstractShelf(settings).counts().items()]
+    if (args.folder or settings.corpus) == "sample": print(f"{'licence':<10} {_SHIPPED}")
+    if kept: print(f"{'abstracts':<10} fetched, for all corpora: {', '.join(kept)}")
     print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
     return 0
 

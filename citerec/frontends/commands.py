@@ -135,6 +135,7 @@ GROUPS = {  # name in a docstring -> options
  venues: --venue NAME ...; --language CODE; concepts: --concept NAME ...; --exclude ID ...;
  --within ID ...; --retrievers NAMES  answering.recommender:Limits
 """,
+    "online": "--online  ground.settings:Settings\n",
     "engine": """\
 --engine WHERE  embed on several processes: dask for those of this machine, or the address of a Dask scheduler, such
                 as tcp://host:8786
@@ -772,7 +773,7 @@ def _search(args: argparse.Namespace) -> int:
     text: [QUERY ...]  a topic, limits in plain words, or a paper by id, link or title
     --file FILE        read the query from a file; - is the standard input
     -k, --k N; --num-queries N  answering.recommender:Recommender.search
-    {limits}
+    {limits}{online}
     --parse            print how the query is read, without a search
     --as-it-is         search for all words; read no limits from them
     {loading}{server}{forms}{progress}

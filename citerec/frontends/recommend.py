@@ -161,9 +161,10 @@ class Fields(widgets.VBox):
         self.preset = widgets.Dropdown(options=[_AS_SET, *PRESETS], description="Preset", **_NARROW)
         self.model = _field("Language model", "the one of the preset", wide=True)
         self.reranker = widgets.Checkbox(description="Cross-encoder (slower)", **_WIDE)
+        self.online = widgets.Checkbox(description="Fetch abstracts: asks arXiv, OpenAlex, Crossref", **_WIDE)
         narrow = [self.k, self.year_min, self.year_max, self.min_citations, self.min_confidence, self.preset]
         super().__init__([self.corpus, widgets.HBox(narrow, layout={"flex_flow": "row wrap"}), self.topics,
-                          self.exclude, self.cited, self.model, self.reranker])
+                          self.exclude, self.cited, self.model, self.reranker, self.online])
 
 # %% ../../nbs/92_recommend.ipynb #e06s
 class Options(widgets.VBox):
@@ -192,7 +193,7 @@ class Options(widgets.VBox):
               values: dict[str, Any],  # as `written` gives them
               ) -> None:
         "Fill in the fields; the others become as they were at first."
-        plain = {"preset": _AS_SET, "k": self.fields.k.value, "reranker": False}
+        plain = {"preset": _AS_SET, "k": self.fields.k.value, "reranker": False, "online": False}
         for name, field in self._named().items(): field.value = values.get(name, plain.get(name, ""))
 
     def _named(self) -> dict[str, Any]:
@@ -206,7 +207,8 @@ def limits_of_fields(fields: Fields) -> dict[str, Any]:
     return {"k": f.k.value, "year_min": _number(f.year_min), "year_max": _number(f.year_max),
             "min_citations": _number(f.min_citations, "number of citations"),
             "min_confidence": _share(f.min_confidence, "least confidence"),
-            "concepts": names_in_field(f.concepts), "exclude": names_in_field(f.exclude)}
+            "concepts": names_in_field(f.concepts), "exclude": names_in_field(f.exclude),
+            **({"online": True} if f.online.value else {})}
 
 def opened(fields: Fields) -> "Recommender":
     "The corpus with the models that are chosen; raises an error of citerec where they cannot be used."
@@ -234,7 +236,7 @@ def titles_in(field: widgets.Text,  # names of papers, with commas between them
 # %% ../../nbs/92_recommend.ipynb #o011
 _SAID = LIMIT_WORDS | {"k": "{}", "min_confidence": "confidence {} or more", "exclude": "without {}",
                        "cited": "without {}", "preset": "preset {}", "model": "with {}", "corpus": "in {}",
-                       "reranker": "with the cross-encoder"}  # field of `Fields` -> its words
+                       "reranker": "with the cross-encoder", "online": "with fetched abstracts"}  # field -> its words
 
 def said_of(written: Mapping[str, Any],  # as `Options.written` gives it
             ) -> str:  # "" where no option is set

@@ -364,7 +364,8 @@ def private_database(path: str,  # made where it is missing
     "Open a private database; raises `OSError` or `sqlite3.Error` where it cannot be used."
     if not os.path.lexists(path):
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
+        with suppress(FileExistsError):  # another process has made it just now
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
     _check_private(path)
     db = sqlite3.connect(path, timeout=1)
     try:

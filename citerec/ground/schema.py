@@ -271,6 +271,7 @@ class GroundedPaper(Record):
     strength: Strength = ""  # as in `RankedPaper`
     fit: Literal["yes", "partly", "no"] | None = None  # by a language model that read the abstract; None: none did
     intent_match: str = ""  # how it fits what the citation is for, by the same
+    text_origin: str = ""  # which service its abstract was fetched from, and when; "": it is in the corpus
     flags: tuple[str, ...] = ()  # what of the language model's answer was not believed, and why
     claim: int | None = None  # as in `RankedPaper`
 
@@ -357,6 +358,7 @@ class Recommendation(Record):
     justification: str = ""  # why to cite it, a sentence
     supporting_snippet: str = ""  # a sentence of its text, word for word; "": there is none
     text_kind: TextKind = "abstract"  # what the snippet is from
+    text_origin: str = ""  # as in `GroundedPaper`
     confidence: Annotated[float, Field(ge=0, le=1)] | None = None  # that the text cites it; None: uncalibrated
     choice: Annotated[float, Field(ge=0, le=1)] | None = None  # the same, if the papers named are its references
     strength: Strength = ""  # the confidence in a word with a measured meaning; "": uncalibrated

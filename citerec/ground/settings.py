@@ -249,6 +249,8 @@ class Settings(BaseSettings):
     opt_weight_20: Share = .2  # weight of the recall among the first 20
 
     # ---- Network
+    online: bool = False  # fetch the abstracts of the papers shown, where the corpus lacks them: sends ids, never text
+    abstracts: PathText | None = None  # SQLite file of those abstracts; None: in the user's data; "off": none is kept
     openalex_api_key: SecretStr | None = _key("OPENALEX_API_KEY")  # key for OpenAlex, which serves more a day with one
     openalex_url: str | None = None  # another address of OpenAlex; None: its own
     arxiv_url: str | None = None  # another address of arXiv, with /api/query and /html below it; None: its own
