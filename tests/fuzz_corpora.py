@@ -712,12 +712,9 @@ def outcome(end: str, told: dict, honest: dict, what: str) -> str:
 
 def prepared(home: Path) -> dict[bool, tuple[Path, dict]]:
     """Both honest corpora, and what they answer to somebody else."""
-    import torch
-
     import citerec.indexes.embedding as embedding
     from citerec.indexes.models import find_model
 
-    torch.set_num_threads(1)
     make = embedding.BertEncoder
     loaded = make(find_model("sentence-transformers/all-MiniLM-L6-v2"))  # once, for all children
     kept = type("Kept", (make,), {"__init__": lambda self, *_, **__: self.__dict__.update(loaded.__dict__)})

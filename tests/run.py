@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 CORES = os.cpu_count() or 1
-WORKERS = min(4, CORES)  # each loads torch: 1 GB
+WORKERS = min(4, CORES)  # each needs up to 1 GB: some notebooks load torch
 KEYS = ("OPENAI_API_KEY", "CITEREC_OPENAI_API_KEY", "CITEREC_LLM_API_KEY")  # left out: no test spends money
 ENV = {name: value for name, value in os.environ.items() if name not in KEYS}
 ENV |= {"XDG_DATA_HOME": tempfile.mkdtemp(prefix="citerec-data-")}  # no test writes to the user's own data

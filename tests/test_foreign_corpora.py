@@ -78,11 +78,11 @@ def a_ranker(folder: Path) -> None:
 
 
 def an_encoder(folder: Path) -> None:
-    import torch
+    import numpy as np
 
     from citerec.ranking.mentions import save_tuned
 
-    save_tuned(folder / "encoder", "0" * 64, [0], {"a": torch.zeros(1)}, [])
+    save_tuned(folder / "encoder", "0" * 64, [0], {"a": np.zeros(1)}, [])
 
 
 def a_prompt(folder: Path) -> None:

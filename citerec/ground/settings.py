@@ -192,7 +192,7 @@ class Settings(BaseSettings):
     # ---- Models on this machine
     embedding_model: PathText = "sentence-transformers/all-MiniLM-L6-v2"  # for building; an opened corpus names its own
     embedding_batch: Number = 64  # texts a batch
-    device: str | None = None  # torch device; None: a GPU where there is one, else the CPU
+    device: str | None = None  # as torch names it, such as cuda; None: the processor
     engine: str | None = None  # where a build embeds: dask, or a Dask scheduler's address; None: in this process
     reranker: PathText | None = None  # cross-encoder; None: the order of the ranker is kept
 

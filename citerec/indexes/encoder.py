@@ -182,7 +182,7 @@ def _product_of(kind: str, product: str, makes: str) -> Any:
     "A network that multiplies two matrices."
     network = Network()
     made = network.add(product, network.given(kind, "a"), network.given(kind, "b"))
-    return open_network(network.model({made: makes}), 0)
+    return open_network(network.model({made: makes}))
 
 def product(left: np.ndarray,  # float32 or int8, shape (n, dim)
             right: np.ndarray,  # of the same numbers, shape (dim, m)

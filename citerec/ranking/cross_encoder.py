@@ -16,7 +16,7 @@ import numpy as np
 
 from ..indexes.lexical import stems
 from ..indexes.models import find_model
-from ..ground.errors import ModelError
+from ..ground.errors import ModelError, extra_module
 from ..ground.files import sha256_of
 from ..ground.settings import CROSS_ENCODER
 from ..ground.text import sentences
@@ -85,8 +85,8 @@ def _arrays(encoded: Sequence[Any]) -> dict[str, np.ndarray]:
 def _sentence_transformers(name: str, device: str | None) -> CrossEncoder:
     "A cross-encoder from a local folder or the hub."
     folder = find_model(name)
-    import torch
-    from sentence_transformers import CrossEncoder as Model
+    torch = extra_module("torch", "models", ModelError)
+    Model = extra_module("sentence_transformers", "models", ModelError).CrossEncoder
     model = Model(str(folder), device=device, max_length=_MAX_TOKENS, local_files_only=True,
                   model_kwargs={"use_safetensors": True})
 
