@@ -316,7 +316,7 @@ def gaps(corpus: Corpus,
     known, rare = corpus.lexical.frequencies, max(SCANT, _RARE * len(corpus))
     def is_rare(topic: str) -> bool:  # a phrase of frequent words names no missing topic
         return min((known.get(s, 0) for s in stems(topic)), default=rare + 1) <= rare
-    topics = [k for k in keywords if not REASON_STEMS.issuperset(stems(k))]  # "began" is none
+    topics = [k for k in keywords if not REASON_STEMS.issuperset(stems(k))]  # "elucidate" is none
     return [k for k in topics if is_rare(k) and papers_on(corpus, k) <= SCANT][:_GAPS]
 
 # %% ../../nbs/59_synthesis.ipynb #c011b7
