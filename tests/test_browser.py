@@ -334,7 +334,7 @@ def test_corpus(page, folder, openalex):
     shows(page, "Maps of Unseen Rivers 22")
     view(page, "Corpus")
     page.get_by_role("combobox", name="Corpus", exact=True).select_option(label="The sample that comes with citerec")
-    shows(page, "600")
+    shows(page, "2,460")
 
 
 VIEWS = ("Recommendations", "Search papers", "Ask papers", "Draft", "Corpus")
