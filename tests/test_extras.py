@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DISTRIBUTIONS = {"acl_anthology": "acl-anthology", "python_multipart": "python-multipart"}  # where an import differs
+DISTRIBUTIONS = {"acl_anthology": "acl-anthology", "python_multipart": "python-multipart", "sklearn": "scikit-learn",
+                 "sentence_transformers": "sentence-transformers"}  # where an import differs
 NAMED = re.compile(r"citerec\[([\w-]+)\]")
 
 
