@@ -87,7 +87,9 @@ PAGES = {
         "The guide [Your own corpus](guide_corpus.ipynb) shows how.",
         (
             "ranking.catalogue:build",
-            "ranking.catalogue:update",
+            "ranking.packs:update",
+            "ranking.packs:pack",
+            "ranking.packs:get",
             "ranking.corpus:Corpus *",
             "ground.schema:Paper *",
             "sources.source:Source *",
