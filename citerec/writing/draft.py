@@ -39,7 +39,7 @@ from citerec.writing.bibliography import (
     Bibliography, BibliographyEntry, Paths, entry_titled, papers_of_keys, paths_in, record_cited,
 )
 from .changes import Change, interrupted, undo
-from .claims import MARKER, OTHER, Claims, marked_at
+from .comparing import MARKER, OTHER, Claims, marked_at
 from citerec.writing.gaps import (
     EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name,
     work_presented,
