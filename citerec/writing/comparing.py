@@ -22,7 +22,7 @@ from ..agents.expansion import ExpansionAgent
 from ..agents.query import QueryAgent
 from ..agents.retrieval import RetrievalAgent, queries_in
 from ..ground.errors import InputError
-from ..ground.files import made_once, shipped_words
+from ..ground.files import made_once
 from ..ground.identity import surname, title_key
 from ..ground.schema import Paper, PipelineState, SearchFilter
 from ..ground.text import MARKER as _MARKERS
