@@ -430,7 +430,7 @@ def _as_numbers(work: Work, venue: int) -> tuple[int, ...] | None:  # None where
 class _Collection:
     "Records as they come, as blocks of numbers."
     def __init__(self) -> None:
-        self.blocks, self.rows, self.venues = list[np.ndarray](), list[tuple[int, ...]](), {"": 0}
+        self.blocks, self.rows, self.venues = list[np.ndarray](), list[tuple[int, ...]](), {"": 0, "arXiv": 1}
 
     def add(self, work: Work) -> bool:
         "Keep a work, if its title has words."
@@ -581,9 +581,9 @@ def _coverage(parts: dict[str, np.ndarray], arxiv_venue: int) -> dict[str, np.nd
     venue, year = (np.r_[parts[n], parts[f"versions.{n}"]].astype(np.int64) for n in ("venue", "year"))
     counted = ~((venue == arxiv_venue) & has[rows])  # those come with the year of their id
     months = _arxiv_numbers(parts)
-    old = months >= _OLD_ARXIV
-    given = np.where(old, [_arxiv_year(_arxiv_id(int(n))) if n >= _OLD_ARXIV else 0 for n in months],
-                     months // 200_000 // 13 + _ARXIV_FROM) - _YEAR_ZERO
+    given = months // 200_000 // 13 + _ARXIV_FROM - _YEAR_ZERO
+    for i in np.flatnonzero(months >= _OLD_ARXIV).tolist():
+        given[i] = _arxiv_year(_arxiv_id(int(months[i]))) - _YEAR_ZERO
     pairs = np.r_[venue[counted] << 8 | year[counted], np.full(len(given), arxiv_venue << 8) | given.clip(0, 255)]
     found, counts = np.unique(pairs, return_counts=True)
     return {"venue": (found >> 8).astype("<u2"), "year": found.astype(np.uint8), "works": counts.astype("<u4")}
@@ -600,7 +600,7 @@ def _kept_venues(collected: _Collection) -> tuple[np.ndarray, list[str]]:  # new
     often = np.bincount(collected["venue"], minlength=len(collected.venues))
     often[0] = 0
     kept = [i for i in np.argsort(-often, kind="stable")[:_MOST_VENUES].tolist() if i and often[i]]
-    if (arxiv := collected.venues.get("arXiv", 0)) and arxiv not in kept: kept[-1] = arxiv
+    if (arxiv := collected.venues["arXiv"]) not in kept: kept = [*kept[: _MOST_VENUES - 1], arxiv]
     number, names = np.zeros(len(often), dtype=np.int64), [*collected.venues]
     number[kept] = np.arange(1, len(kept) + 1)
     return number, ["", *(names[i] for i in kept)]
@@ -649,7 +649,7 @@ def _sections(collected: _Collection) -> tuple[dict[str, np.ndarray], list[str]]
     parts |= {"versions.rows": _narrow(versions >> np.uint64(32), _pointer(works)),
               "versions.venue": (versions >> np.uint64(16)).astype("<u2"),
               "versions.year": (versions >> np.uint64(8)).astype(np.uint8), "versions.kind": versions.astype(np.uint8)}
-    add("coverage", _coverage(parts, venues.index("arXiv") if "arXiv" in venues else 0))
+    add("coverage", _coverage(parts, venues.index("arXiv")))
     return parts, venues
 
 # %% ../../nbs/47_registry.ipynb #r064
