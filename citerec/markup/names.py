@@ -150,7 +150,7 @@ def is_venue(asked: str,  # a venue as a query names it
 CONFERENCES = {
     "NeurIPS": r"neurips|\bnips\b|neural inf\w*\.? process\w*",
     "ICLR": r"\biclr\b|learning representations",
-    "ICML": r"\bicml\b|(?<!asian )conf\w* (?:on )?machine learning(?! and)",
+    "ICML": r"\bicml\b|(?<!asian )conf\w* (?:on |of )?machine learning(?! and)",
     "AISTATS": r"aistats|artificial intelligence (?:and )?stat",
     "COLT": r"\bcolt\b|learning theory",
     "UAI": r"\buai\b|uncertainty (?:in )?artificial",

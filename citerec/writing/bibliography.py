@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'BY_TITLE', 'Paths', 'Fits', 'BibliographyEntry', 'ids_by_title', 'recognise', 'ReadFile', 'record_cited',
-           'BibliographyReport', 'paths_in', 'Bibliography', 'papers_of_keys', 'Support', 'Supports',
-           'entryids_by_title']
+           'BibliographyReport', 'paths_in', 'Bibliography', 'papers_of_keys', 'Support', 'Supports', 'entry_titled']
 
 # %% ../../nbs/72_bibliography.ipynb #c003
 import html
@@ -442,7 +441,7 @@ _COMMON = 2.0  # inverse document frequency up to which a word says nothing of a
 _WORDS_OF_TITLE = 2  # least words that only this title has
 _AHEAD = .7  # most weight of the next entry, as a share
 
-def entryids_by_title(bibliography: Bibliography,
+def entry_titled(bibliography: Bibliography,
                  text: str,  # the words that belong to a citation
                  ) -> BibliographyEntry | None:  # None: no entry is meant that clearly
     "The entry whose title has at least two words of a text that no other title of the bibliography has."
