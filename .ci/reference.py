@@ -78,6 +78,8 @@ PAGES = {
             "writing.bibliography:Bibliography *",
             "writing.remarks:Report *",
             "writing.remarks:Remark",
+            "sources.registers:ReferenceLookUp *",
+            "sources.registers:RegisterAnswer",
         ),
     ),
     "corpora": Page(

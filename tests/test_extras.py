@@ -99,7 +99,7 @@ def test_models_name_the_extra_that_brings_their_package(kind):
     if kind == "models":
         from citerec.indexes.models import MODEL_CARDS as cards
     else:
-        from citerec.ranking.cross_encoder import PACKAGED as cards
+        from citerec.ranking.choosing import PACKAGED as cards
     named = [card for card in cards.values() if card.extra]
     for card in named:
         assert card.extra in EXTRAS

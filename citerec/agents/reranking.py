@@ -24,9 +24,8 @@ from ..ground.quoting import gives_orders, quoted
 from ..ground.schema import AgentFailure, Evidence, PipelineState, RankedPaper, ScoredPaper, Strength
 from ..ground.settings import Reach, Settings, load_settings
 from ..ground.text import sentences, title_and_abstract
-from ..ranking.choosing import choose
+from ..ranking.choosing import CrossEncoder, choose
 from ..ranking.corpus import Corpus
-from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.choosing import known_paths
 from ..ranking.ranker import Ranker, chances, strength_of
 from ..ranking.signals import Queries, claim_scores, features, fuse, view, wider_paths

@@ -43,7 +43,7 @@ from citerec.ground.identity import (
 )
 from ..agents.client import LLM, make_llm
 from ..ground.quoting import counted, one_line
-from ..ranking.cross_encoder import PACKAGED, CrossEncoder, load_cross_encoder, ordered_passages
+from ..ranking.choosing import PACKAGED, CrossEncoder, load_cross_encoder, ordered_passages
 from ..ground.running import each_of
 from ..ground.schema import Paper, Passage
 from ..ground.settings import Settings, load_settings

@@ -42,7 +42,7 @@ from ..ground.running import attempt, background_loop, each_of, in_thread, refus
 from ..ground.schema import AgentFailure, GroundedPaper, PipelineState, QueryAnalysis, RankedPaper, Record
 from ..ground.settings import Settings, load_settings
 from ..ranking.corpus import Corpus
-from ..ranking.cross_encoder import load_cross_encoder
+from ..ranking.choosing import load_cross_encoder
 from ..ranking.ranker import load_ranker
 from ..ranking.signals import answered, as_it_is, retrievers_in
 from ..sources.merging import AbstractShelf

@@ -44,7 +44,7 @@ from citerec.ranking.ranker import (
 from ..ranking.signals import FAMILIES, NAMES, Queries, features, without_families
 from ..ground.schema import EvalSample, Evidence, SearchFilter
 from ..ground.text import clean
-from ..writing.claims import MARKER, OTHER, marked_at
+from ..writing.comparing import MARKER, OTHER, marked_at
 from ..writing.manuscript import Manuscript, read_manuscript, title_of
 from ..writing.bibliography import Bibliography, papers_of_keys
 

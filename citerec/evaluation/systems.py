@@ -25,8 +25,7 @@ from ..ground.errors import InputError
 from ..ground.schema import PipelineState, SearchFilter, System
 from ..agents.prompts import instructions_for
 from ..answering.pipeline import Pipeline, stages
-from ..ranking.choosing import shipped_chooser
-from ..ranking.cross_encoder import load_cross_encoder
+from ..ranking.choosing import load_cross_encoder, shipped_chooser
 from ..ranking.ranker import load_ranker
 from citerec.ranking.signals import (
     features, fuse, further_embeddings, retrievers_in, tuned_encoder, without_families,

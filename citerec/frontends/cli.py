@@ -190,7 +190,8 @@ def _get(args: argparse.Namespace) -> int:
     """Get a corpus: from a pack, from the address of one, or by a recipe; stopped in the middle, it continues.
 
     Without a name, it lists the recipes. A pack is fetched, compared with its checksums, and opened only then. A
-    recipe is built of sources, with choices of `citerec build` in place of its own.
+    recipe is built of sources, with choices of `citerec build` in place of its own. `citerec get registry [FILE]` makes
+    a registry of titles.
 
     [WHAT]        ranking.packs:get
     [FOLDER]      ranking.packs:get
@@ -207,10 +208,75 @@ def _get(args: argparse.Namespace) -> int:
         print(told, file=sys.stderr)
         asks = sys.stdin and sys.stdin.isatty() and sys.stderr.isatty() and not args.yes
         return not asks or _answer("Begin? [y/N]") == "yes"
+    if args.what == "registry" and not (args.sha256 or _choices_typed(args)):
+        from citerec.ranking.registry import get_registry
+        print(get_registry(args.folder, progress=is_watched(args), agree=agree))
+        return 0
     settings = load_settings(engine=args.engine)
     with get(args.what, args.folder, args.sha256, settings, is_watched(args), agree, **_choices_typed(args)) as corpus:
         print(_summary(corpus))
     return 0
+
+# %% ../../nbs/99_cli.ipynb #x042r2
+def _registry_build(args: argparse.Namespace) -> int:
+    """Build a registry of titles: one file that knows millions of works.
+
+    path: -o, --output FILE!; --dblp FILE ...; --arxiv FILE ...; corpora: --corpus FOLDER ...; --records FILE ...;
+     --retractions FILE ...  ranking.registry:build_registry
+    {quiet}
+    """
+    from citerec.ranking.registry import build_registry
+    given = {name: getattr(args, name) or () for name in ("dblp", "arxiv", "corpora", "records", "retractions")}
+    print(build_registry(args.path, **given, progress=is_watched(args)))
+    return 0
+
+def _registry_info(args: argparse.Namespace) -> int:
+    """Say of what a registry is made. Exit code 1: it is damaged.
+
+    path: FILE  ranking.registry:Registry.open
+    --check     read the whole file, and compare it with its checksums
+    {json}
+    """
+    from dataclasses import asdict
+    from citerec.ranking.registry import Registry
+    registry = Registry.open(args.path)
+    often = {venue: registry.works_at(venue) for venue in registry.venues[1:11]}
+    damaged = registry.check() if args.check else []
+    if args.json:
+        print_json({"works": len(registry), "venues": len(registry.venues) - 1, "most": often, "damaged": damaged,
+                    "sources": [asdict(source) for source in registry.sources]})
+    else:
+        print(registry, f"{len(registry.venues) - 1:,} venues: "
+              + "; ".join(f"{venue} {works:,}" for venue, works in often.items()), sep="\n")
+        if args.check: print(f"damaged: {', '.join(damaged)}" if damaged else "The file is whole.")
+    return int(bool(damaged))
+
+# %% ../../nbs/99_cli.ipynb #x042r3
+def _registry_find(args: argparse.Namespace) -> int:
+    """Look a title up in a registry. Exit code 1: it is not listed.
+
+    path: FILE        ranking.registry:Registry.open
+    title: TITLE ...  what is looked for, as in a reference
+    -k, --k N         ranking.registry:Registry.find
+    --exact           do not look for titles that nearly agree
+    {json}
+    """
+    from citerec.ranking.registry import Registry
+    listed = Registry.open(args.path).find(" ".join(args.title), not args.exact, args.k)
+    rows = [{"match": one.match, "publications": one.publications, "kind": one.kind, "arxiv_id": one.arxiv_id,
+             "authors": one.authors} for one in listed]
+    if args.json: print_json(rows)
+    for one in () if args.json else listed:
+        versions = ", ".join(" ".join(filter(None, (venue, str(year or "")))) for year, venue in one.publications)
+        people = f"{one.authors}{' or more' if one.more_authors else ''} authors" if one.authors else ""
+        print("; ".join(filter(None, (one.match, versions, one.kind, f"arXiv:{one.arxiv_id}" if one.arxiv_id else "",
+                                      people))))
+    if not listed and not args.json: print_remark("The registry does not list this title.")
+    return int(not listed)
+
+_REGISTRY: dict[str, str | Run] = {
+    "registry": "A file that lists millions of works, to tell whether a reference exists.",
+    "registry build": _registry_build, "registry info": _registry_info, "registry find": _registry_find}
 
 # %% ../../nbs/99_cli.ipynb #y08
 def _verify(args: argparse.Namespace) -> int:
@@ -569,8 +635,8 @@ def _codes(args: argparse.Namespace) -> list[str]:
 def _look_up(args: argparse.Namespace) -> Any:
     "What asks services for an entry; None where that was not typed."
     if not args.look_up: return None
-    from citerec.sources.anthology import CrossrefSource
-    return CrossrefSource().repair
+    from citerec.sources.registers import ReferenceLookUp
+    return ReferenceLookUp(progress=is_watched(args))
 
 def _accept(args: argparse.Namespace, accept_entry: Callable[..., Any], choices: dict[str, Any]) -> int:
     "Write what a person accepts."
@@ -856,7 +922,7 @@ def _trust(args: argparse.Namespace) -> int:
 # %% ../../nbs/99_cli.ipynb #p16
 COMMANDS = {
     "recommend": _recommend, "build": _build, "update": _update, "pack": _pack, "get": _get, "verify": _verify,
-    "check": _check, "evaluate": _evaluate,
+    "check": _check, "evaluate": _evaluate, **_REGISTRY,
     "queries": _queries, "fit": _fit, "runs": _runs, **ASKING_COMMANDS, **OPTIMISING_COMMANDS,
     **EMBEDDING_COMMANDS, **SERVING_COMMANDS, **_DRAFT, "info": _info, "trust": _trust, "app": _app}
 

@@ -255,6 +255,8 @@ class Settings(BaseSettings):
     openalex_url: str | None = None  # another address of OpenAlex; None: its own
     arxiv_url: str | None = None  # another address of arXiv, with /api/query and /html below it; None: its own
     crossref_url: str | None = None  # another address of Crossref; None: its own
+    datacite_url: str | None = None  # another address of DataCite; None: its own
+    dblp_url: str | None = None  # another address of DBLP, such as a mirror; None: its own
     semantic_scholar_url: str | None = None  # another address of Semantic Scholar; None: its own
     semantic_scholar_api_key: SecretStr | None = _key("SEMANTIC_SCHOLAR_API_KEY", "S2_API_KEY")  # for Semantic Scholar
     mailto: str | None = None  # contact address for OpenAlex and Crossref, which answers sooner with one

@@ -23,7 +23,7 @@ from .choice_fitting import chooser_tasks, trees_by_fold
 from ..evaluation.fitting import fold_of
 from ..ranking.choosing import Chooser, shipped_chooser
 from ..answering.recommender import Recommender, load
-from ..writing.claims import SIGNALS, Claims, claim_fit
+from ..writing.comparing import SIGNALS, Claims, claim_fit
 from ..writing.draft import Draft
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from ..evaluation.benchmark import filter_of
 from ..evaluation.metrics import score_run
 from ..evaluation.systems import DEPTH, PipelineSystem, make_system
 from .profiles import Profiles
-from ..ranking.cross_encoder import load_cross_encoder
+from ..ranking.choosing import load_cross_encoder
 from ..ranking.signals import fuse
 from ..ground.settings import CROSS_ENCODER, Settings, load_settings
 from ..ground.text import clean, sentences, title_and_abstract

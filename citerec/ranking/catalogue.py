@@ -230,7 +230,7 @@ def _crossref(choices: SimpleNamespace, pages: Path, watched: bool):
 
 def _semantic_scholar(choices: SimpleNamespace, pages: Path, watched: bool):
     "Data of Semantic Scholar about the papers of the other sources."
-    from citerec.sources.semantic_scholar import SemanticScholarSource
+    from citerec.sources.registers import SemanticScholarSource
     return SemanticScholarSource(choices.below, contexts=bool(choices.contexts), folder=pages, progress=watched)
 
 def _openalex_citations(choices: SimpleNamespace, pages: Path, watched: bool):

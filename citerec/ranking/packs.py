@@ -39,6 +39,7 @@ from ..indexes.store import SCHEMA_VERSION, changed_papers
 from .building import RANKER, clear_replaced, read_manifest, seal, taken_over, working_in, write_manifest
 from .catalogue import SOURCES, build, recipe_of, update_sources
 from .corpus import Corpus, next_update
+from .registry import registry_recipe
 from .sample import open_corpus
 from ..sources.services import duration, fetch_file, first_bytes
 
@@ -475,7 +476,10 @@ def recipes() -> dict[str, Recipe]:  # by name
 
 def recipes_told() -> str:  # two lines a recipe
     "The recipes, for people."
-    return "\n".join(f"{name:<12} {one.title}\n{'':<12} {one.size}; {one.time}" for name, one in recipes().items())
+    told = {name: (one.title, one.size, one.time) for name, one in recipes().items()}
+    one = registry_recipe()
+    told["registry"] = (one["title"], one["size"], one["time"])
+    return "\n".join(f"{name:<12} {title}\n{'':<12} {size}; {time}" for name, (title, size, time) in told.items())
 
 def _recipe_told(one: Recipe, folder: Path) -> str:
     "What is going to happen if a recipe is followed."
@@ -509,6 +513,8 @@ def get(what: str | Path,  # a pack, the address of one, or the name of a recipe
     if not is_recipe and (_is_address(str(what)) or Path(what).is_file()):
         if choices: raise InputError(f"{min(choices)} means nothing to a pack.", "Leave it out.")
         return _get_pack(str(what), place, sha256 or "", settings, progress, agree)
+    if str(what) == "registry":
+        raise InputError("A registry of titles is no corpus, and has no choices.", "Run `citerec get registry [FILE]`.")
     if is_recipe: raise InputError("A recipe has no SHA-256.", "Leave it out.")
     raise InputError(f"There is no pack and no recipe {str(what)[:80]!r}.",
                      f"Name a file, an address with https, or one of the recipes: {', '.join(recipes())}.")

@@ -341,11 +341,12 @@ _MOST = 100  # papers a request; OpenAlex takes no more
 
 def _of_arxiv(settings: Settings, names: Sequence[str], seconds: float) -> list[Paper]:
     "Papers of arXiv by their ids."
-    from citerec.sources.arxiv import API, abstracts_in_feed
+    from citerec.sources.arxiv import API, plain_feed
     from citerec.sources.services import Service
     address = f"{settings.arxiv_url.rstrip('/')}/api/query" if settings.arxiv_url else API
     with Service("arXiv", address, tries=1, timeout=seconds, deadline=seconds) as service:
-        return service.get(f"{address}?{_FEED.format(','.join(names), len(names))}", abstracts_in_feed, ()) or []
+        feed = service.get(f"{address}?{_FEED.format(','.join(names), len(names))}", plain_feed, ())
+        return list(feed.papers) if feed else []
 
 def _of_openalex(settings: Settings, names: Sequence[str], seconds: float) -> list[Paper]:
     "Papers of OpenAlex by their DOIs."

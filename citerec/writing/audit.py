@@ -29,10 +29,9 @@ from ..ground.schema import Paper
 from ..markup.flaws import Flaw, bib_flaws, bib_strings, flaws
 from ..markup.formats import OTHERS
 from citerec.writing.comparing import (
-    PREPRINTS, added_first, changed_words, contradict, exchanged, few_names, is_slip, left_out, nearly_equal,
+    PREPRINTS, ClaimFits, added_first, changed_words, contradict, exchanged, few_names, is_slip, left_out, nearly_equal,
     one_person, one_version, published_at, record_differences,
 )
-from .claims import ClaimFits
 from .bibliography import Bibliography, BibliographyEntry
 from .manuscript import Manuscript
 from ..markup.markdown import is_identifier, written_key

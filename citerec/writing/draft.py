@@ -35,6 +35,7 @@ from ..ground.schema import Paper, PipelineState, Recommendation
 from ..markup.prose import Format, Note, Span
 from ..ranking.corpus import Corpus
 from ..ranking.mentions import paper_named
+from ..ranking.registry import REGISTRY, Registry
 from citerec.writing.audit import (
     Case, audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
@@ -42,7 +43,7 @@ from citerec.writing.bibliography import (
     Bibliography, BibliographyEntry, Paths, entry_titled, papers_of_keys, paths_in, record_cited,
 )
 from .changes import Change, interrupted, undo
-from .claims import MARKER, OTHER, Claims, marked_at
+from .comparing import MARKER, OTHER, Claims, marked_at
 from .existence import ReferenceVerdict, judge_references
 from citerec.writing.gaps import (
     EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name,
@@ -422,7 +423,7 @@ class Draft:
         return _audited(self, look_up, fits)
 
     def references(self,
-                   registries: Sequence[Any] = (),  # registries of titles that were opened
+                   registries: Sequence[Registry] = (),  # registries of titles that were opened
                    look_up: Any = None,  # asks services; None: offline
                    ) -> CheckReport:
         "Whether each reference exists: the verdicts, with the records that show it and where was looked."
@@ -896,28 +897,31 @@ def _uncited_lower(remarks: Iterable[Remark], cited: Container[str] | None) -> l
         return replace(r, severity=_LOWER[r.code, r.severity], fix=f"{r.fix} The draft does not cite it.".strip())
     return list(map(lower, remarks))
 
-def _with_verdicts(draft: Draft, registries: Sequence[Any], look_up: Any) -> CheckReport:
+def _sent(look_up: Any) -> str:
+    "What left the machine, and which services could not be asked; \"\" without a look-up."
+    if look_up is None: return ""
+    failed = "".join(f" {service} was not asked to the end: {why}" for service, why in look_up.failures.items())
+    return f"Fields of the references were sent to services on the network, the text of the draft was not.{failed}"
+
+def _with_verdicts(draft: Draft, registries: Sequence[Registry], look_up: Any) -> CheckReport:
     "The verdicts on a draft's references."
     own, today = judged_by(draft.manuscript, draft.own), date.today()
     verdicts = judge_references(own, draft.rec.corpus, tuple(registries), look_up, today)
     remarks = _verdict_remarks(Case(draft.manuscript, own), verdicts, ())
     report = Report(tuple(remarks), "References", tuple(not_read(draft.manuscript, own)),
                     (what_was_read(draft.manuscript, own),))
-    return CheckReport(report, today, verdicts, listed=True, cited=_cited_entries(draft.manuscript, own))
+    return CheckReport(report, today, verdicts, listed=True, sent=_sent(look_up),
+                       cited=_cited_entries(draft.manuscript, own))
 
 # %% ../../nbs/79_draft.ipynb #x042f05r
-_REGISTRY = "registry.titles"  # file in the user's data that is used where none is named
-
 def opened_registries(files: Paths | None = None,  # registries of titles; None: the one in the user's data, if any
                       home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
-                      ) -> tuple[Any, ...]:
+                      ) -> tuple[Registry, ...]:
     "Registries, open. Raises `InputError` for a file that is not there, or is none."
-    own = user_folder(home) / _REGISTRY
+    own = user_folder(home) / REGISTRY.name
     paths = [own] if files is None and own.is_file() else paths_in(files or ())
     if lacks := next((path for path in paths if not path.is_file()), None):
         raise InputError(f"There is no registry {lacks}.", "Check the path, or build one: citerec registry build.")
-    if not paths: return ()
-    from citerec.ranking.registry import Registry
     return tuple(map(Registry.open, paths))
 
 # %% ../../nbs/79_draft.ipynb #x042f06
@@ -944,7 +948,7 @@ def _opened(path: Path, rec: Recommender | None, bibliography: Paths | None, for
 def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone: .bib, .ris or CSL-JSON
                rec: Recommender | None = None,  # None: the corpus of the settings, where one is needed
                bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
-               registries: Sequence[Any] = (),  # registries of titles that were opened
+               registries: Sequence[Registry] = (),  # registries of titles that were opened
                look_up: Any = None,  # asks services for papers; None: offline
                format: Format | None = None,  # of a draft: latex, markdown or text; None: by the end of its name
                only: Collection[str] = (),  # kinds of remarks, and "references" for the verdicts; none: all
@@ -972,8 +976,8 @@ def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone
     shown = wanted | {"accepted"} | (_REFERENCES if "references" in wanted else set())
     report = Report(tuple(r for r in left if not wanted or r.code in shown), f"Check of {path.name}",
                     tuple(not_read(read, own)), (what_was_read(read, own),))
-    return CheckReport(report, today, verdicts, {r: a for r, a in hidden.items() if not wanted or r.code in shown},
-                       judged_there, fail_on, "references" in wanted, cited=cited)
+    taken = {r: a for r, a in hidden.items() if not wanted or r.code in shown}
+    return CheckReport(report, today, verdicts, taken, judged_there, fail_on, "references" in wanted, _sent(look_up), cited)
 
 # %% ../../nbs/79_draft.ipynb #x042f11
 def accept_entry(path: str | os.PathLike[str],  # a draft, or a bibliography
