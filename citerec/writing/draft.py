@@ -977,7 +977,8 @@ def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone
     report = Report(tuple(r for r in left if not wanted or r.code in shown), f"Check of {path.name}",
                     tuple(not_read(read, own)), (what_was_read(read, own),))
     taken = {r: a for r, a in hidden.items() if not wanted or r.code in shown}
-    return CheckReport(report, today, verdicts, taken, judged_there, fail_on, "references" in wanted, _sent(look_up), cited)
+    return CheckReport(report, today, verdicts, taken, judged_there, fail_on, "references" in wanted, _sent(look_up),
+                       cited)
 
 # %% ../../nbs/79_draft.ipynb #x042f11
 def accept_entry(path: str | os.PathLike[str],  # a draft, or a bibliography

@@ -824,7 +824,8 @@ def _reference_lines(v: Judged) -> list[str]:
 
 def _check_lines(check: CheckReport) -> list[str]:
     "A check for a terminal."
-    groups = by_kind(check.report)
+    told = ("field", "unconfirmed") if check.listed and check.references else ()  # the list below says the same
+    groups = by_kind(r for r in check.report if r.code not in told)
     lines = [check.report.heading]
     if check.references is not None: lines.append(_verdicts_counted(check.references, check.cited))
     if check.venue: lines.append(one_line(str(check.venue)))
