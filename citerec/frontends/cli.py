@@ -279,7 +279,7 @@ _REGISTRY: dict[str, str | Run] = {
     "registry build": _registry_build, "registry info": _registry_info, "registry find": _registry_find}
 
 # %% ../../nbs/99_cli.ipynb #y08
-def _check(args: argparse.Namespace) -> int:
+def _verify(args: argparse.Namespace) -> int:
     """Read a corpus through, and repair what is damaged.
 
     Every file of the corpus is compared with what was built. Exit code 1: something is damaged.
@@ -298,7 +298,7 @@ def _check(args: argparse.Namespace) -> int:
     if args.repair or not faults:
         known = is_trusted(folder / "manifest.json")
         print(f"{folder} is whole{'' if known else ': it is as its maker left it; who that was, no checksum can say'}")
-    else: print(f"Run `citerec check {folder} --repair` to make this again.")
+    else: print(f"Run `citerec verify {folder} --repair` to make this again.")
     return 1 if faults and not args.repair else 0
 
 # %% ../../nbs/99_cli.ipynb #c009b
@@ -557,19 +557,24 @@ def _open_draft(args: argparse.Namespace, file: str, also: Sequence[str] = ()) -
     return Draft.open(path, loaded(args), args.bib, also, args.kind, is_watched(args))
 
 # %% ../../nbs/99_cli.ipynb #d05b
+_AS_JSON = {"json": "to_dict", "lsp": "to_lsp", "sarif": "to_sarif"}  # form -> what makes it
+
 def _report(form: str, report: Any) -> int:
     "Print a report, and say by the exit code whether something is missing."
     from citerec.ground.quoting import visible
     if form == "text": print(report)
-    elif form in ("json", "lsp"): print_json(report.to_dict() if form == "json" else report.to_lsp())
+    elif form in _AS_JSON: print_json(getattr(report, _AS_JSON[form])())
     elif text := getattr(report, f"to_{form}")(): print(visible(text.rstrip("\n")))
     return report.exit_code
 
 # %% ../../nbs/99_cli.ipynb #d05d
-_REPORT = """\
+_FORMS = """\
+--format text|json|sarif|html|github|lsp|markdown=text  text, json, a log of SARIF, a page of HTML, annotations of
+                     GitHub, diagnostics of the Language Server Protocol, or Markdown
+"""
+_REPORT = f"""\
 drafts: FILE ...     LaTeX, Markdown or plain text; of a draft in several files the main one
---format text|json|github|lsp|markdown|html=text  text, json, annotations of GitHub, diagnostics of the Language Server
-                     Protocol, Markdown, or a page of HTML
+{_FORMS}
 format=json: --json  the same as --format json
 --only CODE ...      only these remarks, by the word in brackets behind each, such as slot or missing,retracted; what is
                      left out does not change the exit code, but a part that was not read does
@@ -605,6 +610,82 @@ def _draft_audit(args: argparse.Namespace) -> int:
     look_up = CrossrefSource().repair if args.look_up else None
     return _find(args, lambda file, only: audit_file(_path(args, file), loaded(args), args.bib, look_up, args.kind,
                                                      not only or "misfit" in only))
+
+# %% ../../nbs/99_cli.ipynb #x042g02
+_ENDS = {".html": "html", ".htm": "html", ".json": "json", ".sarif": "sarif", ".md": "markdown", ".txt": "text"}
+
+def _form_of(form: str | None, file: str | None) -> str:
+    "The form that was typed, or that the name of a file ends in."
+    return form or _ENDS.get(Path(file or "").suffix.lower(), "text")
+
+def _write_report(path: Path, form: str, report: Any) -> None:
+    "Write a report to a file."
+    from citerec.ground.files import write_atomically
+    from citerec.ground.quoting import visible
+    if form in _AS_JSON: text = json.dumps(getattr(report, _AS_JSON[form])(), indent=1, ensure_ascii=False)
+    else: text = visible(str(report) if form == "text" else getattr(report, f"to_{form}")())
+    content = text.rstrip("\n").encode("utf-8", "replace") + b"\n"
+    write_atomically(path, lambda file: file.write(content))
+
+def _codes(args: argparse.Namespace) -> list[str]:
+    "The kinds of remarks that were typed."
+    return list(dict.fromkeys(code.strip() for codes in args.only or () for code in codes.split(",") if code.strip()))
+
+# %% ../../nbs/99_cli.ipynb #x042g05
+def _look_up(args: argparse.Namespace) -> Any:
+    "What asks services for an entry; None where that was not typed."
+    if not args.look_up: return None
+    from citerec.sources.registers import ReferenceLookUp
+    return ReferenceLookUp(progress=is_watched(args))
+
+def _accept(args: argparse.Namespace, accept_entry: Callable[..., Any], choices: dict[str, Any]) -> int:
+    "Write what a person accepts."
+    from citerec.ground.errors import InputError
+    from citerec.ground.quoting import one_line
+    if len(args.file) > 1: raise InputError("There are several files.", "Accept an entry of one file at a time.")
+    items, file = accept_entry(_path(args, args.file[0]), args.accept, args.reason or "", _codes(args), **choices)
+    for one in items: print(one_line(f"accepted in {file}: {one}"))
+    return 0
+
+def _check(args: argparse.Namespace) -> int:
+    """Check drafts or bibliographies: references that exist, faults, missing citations, open slots.
+
+    Each reference gets a verdict. What hurts comes first. No language model is asked. Exit code 0: nothing to mend;
+    1: something to mend, or a part that was not read; 2: a file that cannot be read, or a wrong option.
+
+    FILE ...             LaTeX, Markdown or plain text, of a draft in several files the main one; or a bibliography:
+                         .bib, .ris, CSL-JSON
+    --only CODE ...      only these remarks, by the word in brackets, such as missing,slot; references: the verdicts,
+                         each listed
+    registries: --registry FILE ...  a registry of titles, in addition to the corpus (default: the one in your data
+                         folder, where there is one)
+    --look-up            ask services on the network for entries; fields of the entries are sent, never the draft
+    --venue NAME         writing.draft:full_check
+    --fail-on error|warning|never  writing.draft:full_check
+    --format text|json|sarif|html|github|lsp|markdown  text (the default), json, a log of SARIF, a page of HTML,
+                         annotations of GitHub, diagnostics of the Language Server Protocol, or Markdown
+    format=json: --json  the same as --format json
+    -o, --output FILE    write the report to a file; its form is that of --format, else that of the name's end
+    --accept KEY ...     accept what is told of this entry, in .citerec/accepted.toml; needs --reason
+    --reason TEXT        why it is accepted
+    {_DRAFT_FILE}
+    --corpus FOLDER      ground.settings:Settings
+    {quiet}
+    """
+    from citerec.answering.recommender import load
+    from citerec.writing.draft import accept_entry, full_check, opened_registries
+    from citerec.writing.remarks import joined_checks
+    choices = {"rec": load(args.corpus, "offline") if args.corpus else None, "bibliography": args.bib,
+               "registries": opened_registries(args.registries), "look_up": _look_up(args), "format": args.kind}
+    if args.accept: return _accept(args, accept_entry, choices)
+    checks = [full_check(_path(args, file), only=_codes(args), venue=args.venue or "", fail_on=args.fail_on,
+                         progress=is_watched(args), **choices) for file in args.file]
+    report, form = joined_checks(checks), _form_of(args.format, args.output)
+    if not args.output: return _report(form, report)
+    _write_report(Path(args.output), form, report)
+    from citerec.ground.quoting import one_line
+    print(one_line(f"{args.output}: {report.report.heading}"))
+    return report.exit_code
 
 # %% ../../nbs/99_cli.ipynb #d06
 _CHANGE = f"""\
@@ -840,9 +921,8 @@ def _trust(args: argparse.Namespace) -> int:
 
 # %% ../../nbs/99_cli.ipynb #p16
 COMMANDS = {
-    "recommend": _recommend, "build": _build, "update": _update, "pack": _pack, "get": _get, "check": _check,
-    **_REGISTRY,
-    "evaluate": _evaluate,
+    "recommend": _recommend, "build": _build, "update": _update, "pack": _pack, "get": _get, "verify": _verify,
+    "check": _check, "evaluate": _evaluate, **_REGISTRY,
     "queries": _queries, "fit": _fit, "runs": _runs, **ASKING_COMMANDS, **OPTIMISING_COMMANDS,
     **EMBEDDING_COMMANDS, **SERVING_COMMANDS, **_DRAFT, "info": _info, "trust": _trust, "app": _app}
 

@@ -236,7 +236,7 @@ def real_folder(folder: Path,  # made where it is missing
     return path
 
 # %% ../../nbs/02_files.ipynb #c015
-REPAIR = "Run `citerec check --repair` on the corpus, or the same `citerec build` again."
+REPAIR = "Run `citerec verify --repair` on the corpus, or the same `citerec build` again."
 _SAID = 120  # most characters that an error quotes from the message of another library
 
 @contextlib.contextmanager

@@ -146,7 +146,7 @@ def _handed_on(manifest: Mapping[str, Any], about: Mapping[str, str]) -> bytes:
     return json.dumps(kept | {"seal": seal(kept)}, indent=1).encode()
 
 # %% ../../nbs/48_packs.ipynb #p013
-_CHECK = "Run `citerec check --repair` on it, then pack it again."
+_CHECK = "Run `citerec verify --repair` on it, then pack it again."
 
 def _licence_of(manifest: Mapping[str, Any]) -> str:
     "The licences of the sources of a corpus, as far as they are known."

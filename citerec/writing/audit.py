@@ -21,7 +21,7 @@ from ..indexes.lexical import stems
 from ..ground.errors import ServiceError
 from ..ground.files import made_once
 from citerec.ground.identity import (
-    akin, clean_year, facts_of, find_doi, identifiers, is_preprint, one_paper, tells, title_key,
+    akin, clean_year, facts_of, find_doi, identifiers, is_preprint, one_paper, surnames, tells, title_key,
 )
 from ..ground.quoting import counted, one_line
 from ..ranking.signals import remembered
@@ -129,6 +129,17 @@ def _called(entry: BibliographyEntry) -> str:
 # %% ../../nbs/76_audit.ipynb #c012
 _NEAR = .75  # least similarity of a key that is suggested
 _DATED = re.compile(r"[^\W\d]{2,}[\W_]?\d{4}")  # the author and the year that a key begins with
+_NUMBER = re.compile(r"(?<!\d)(?:\d{4}|\d\d)(?!\d)")  # a year in a key, also a short one
+
+def _by_author(key: str, bibliography: Bibliography) -> list[str]:
+    "The keys of the entries whose first author and year a key names."
+    word, years = (re.match(r"[^\W\d_]+", key.casefold()) or [""])[0], _NUMBER.findall(key)
+    if len(word) < 2 or not years: return []
+    def is_meant(entry: BibliographyEntry) -> bool:
+        if not (paper := entry.paper) or not paper.authors or not paper.year: return False
+        named = any(len(name) > 1 and word.startswith(name) for name in surnames(paper.authors[:1]))
+        return named and any(str(paper.year).endswith(year) for year in years)
+    return [k for k, entry in bibliography.by_key.items() if entry and is_meant(entry)]
 
 def missing_keys(draft: Manuscript,
                  bibliography: Bibliography,  # of the draft
@@ -145,16 +156,19 @@ def missing_keys(draft: Manuscript,
             near = keys.get(key.casefold()) or next(
                 (keys[k] for k in get_close_matches(key.casefold(), keys, 1, _NEAR)), None)
             dated = None if near else _DATED.match(key)
-            like = [k for k in bibliography.by_key if k.startswith(dated[0])] if dated else ()
-            severity: Severity = "warning" if near and near.casefold() == key.casefold() else "error"
+            like = [k for k in bibliography.by_key if dated and k.startswith(dated[0])]
+            like += [] if near or like else _by_author(key, bibliography)
+            same = near is not None and near.casefold() == key.casefold()
+            severity: Severity = "warning" if same else "error"
             shown = written_key(near) if near and is_markdown else near
-            fix = f"Write “{shown}”, or add the entry." if near else \
-                f"Did you mean “{like[0]}”? Else add the entry." if like else "Add the entry, or cite another key."
-            message = f"No entry has the key “{key}”."
+            fix = f"Write “{shown}”, or add the entry." if same else \
+                f"Did you mean “{shown or like[0]}”? Else add the entry." if near or like else \
+                "Add the entry, or cite another key."
+            message, asked = f"No entry has the key “{key}”.", key
             if is_markdown and near and draft.files[span.file].text.startswith(near, span.start):
                 key, span = near, replace(span, end=span.start + len(near))  # signs at its end are a part of it
             yield Remark(*draft.place(span), "missing", severity, one_line(message), one_line(fix),
-                         (key, shown) if near and shown else None)
+                         (key, shown) if near and shown else None, asked)
 
 def _missing(case: Case) -> Iterator[Remark]:
     "The same for a case."

@@ -4,17 +4,20 @@
 
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
-           'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file']
+           'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file',
+           'opened_registries', 'full_check', 'accept_entry']
 
 # %% ../../nbs/79_draft.ipynb #c003
+import bisect
 import hashlib
 import json
 import math
 import os
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
@@ -32,21 +35,26 @@ from ..ground.schema import Paper, PipelineState, Recommendation
 from ..markup.prose import Format, Note, Span
 from ..ranking.corpus import Corpus
 from ..ranking.mentions import paper_named
+from ..ranking.registry import REGISTRY, Registry
 from citerec.writing.audit import (
-    audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
+    Case, audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
 from citerec.writing.bibliography import (
     Bibliography, BibliographyEntry, Paths, entry_titled, papers_of_keys, paths_in, record_cited,
 )
 from .changes import Change, interrupted, undo
 from .comparing import MARKER, OTHER, Claims, marked_at
+from .existence import ReferenceVerdict, judge_references
 from citerec.writing.gaps import (
     EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name,
     work_presented,
 )
 from .insertion import cite_changes, place_at
 from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
-from .remarks import Remark, Report
+from citerec.writing.remarks import (
+    Accepted, CheckReport, FailOn, Remark, Report, Severity, accept, accepted_path, fingerprint, kinds,
+    read_accepted, reference_remarks, venue_of, without_accepted,
+)
 
 # %% ../../nbs/79_draft.ipynb #d05
 Place = Slot | Gap | Citation | Sentence | int  # where a citation goes; a number is the place of a sentence
@@ -293,7 +301,7 @@ def _named_bibliography(source: Any, bibliography: Paths | None, also: Paths) ->
     for files in (bibliography or (), also): existing(files)
     return bibliography
 
-def _own_bibliography(manuscript: Manuscript, given: Paths | None, corpus: Corpus) -> Bibliography:
+def _own_bibliography(manuscript: Manuscript, given: Paths | None, corpus: Corpus | None) -> Bibliography:
     return Bibliography.of(manuscript, corpus) if given is None else Bibliography.read(given, corpus)
 
 def _records_of(manuscript: Manuscript, corpus: Corpus) -> tuple[str, ...]:
@@ -339,9 +347,7 @@ class Draft:
         return _read_draft(self.source, self.format, self._bibliography, self._progress)
 
     @made_once
-    def rec(self) -> Recommender:
-        "What recommends."
-        return self._given or load()
+    def rec(self) -> Recommender: return self._given or load()
 
     @made_once
     def own(self) -> Bibliography:
@@ -354,9 +360,7 @@ class Draft:
         return self.own.joined(Bibliography.read(self._also, self.rec.corpus)) if self._also else self.own
 
     @made_once
-    def itself(self) -> tuple[str, ...]:
-        "The draft's own records in the corpus, by its title: a paper does not cite itself."
-        return _records_of(self.manuscript, self.rec.corpus)
+    def itself(self) -> tuple[str, ...]: return _records_of(self.manuscript, self.rec.corpus)  # it does not cite itself
 
     @made_once
     def known(self) -> tuple[str, ...]:
@@ -417,6 +421,13 @@ class Draft:
               ) -> Report:
         "What is wrong with the bibliography, and with what is cited where."
         return _audited(self, look_up, fits)
+
+    def references(self,
+                   registries: Sequence[Registry] = (),  # registries of titles that were opened
+                   look_up: Any = None,  # asks services; None: offline
+                   ) -> CheckReport:
+        "Whether each reference exists: the verdicts, with the records that show it and where was looked."
+        return _with_verdicts(self, registries, look_up)
 
     def cite(self,
              place: Place | str,  # a text is a line, as of `at`
@@ -826,3 +837,165 @@ def audit_file(path: str | os.PathLike[str],  # a draft; or a bibliography alone
     if path.suffix.lower() not in BIBLIOGRAPHIES:
         return Draft.open(path, rec, bibliography, format=format).audit(look_up, fits)
     return audit(None, Bibliography.read(path, rec.corpus), look_up=look_up)
+
+# %% ../../nbs/79_draft.ipynb #x042f02
+def _with_keys(remarks: Iterable[Remark], bibliography: Bibliography) -> list[Remark]:
+    "Remarks with the keys of the entries in which they stand."
+    files, begins = {file.path for file in bibliography.files}, defaultdict[Path, list[tuple[int, str]]](list)
+    for entry in bibliography.entries:
+        if entry.path in files: begins[entry.path].append((entry.line, entry.key))
+    for spots in begins.values(): spots.sort()
+    def key_at(r: Remark) -> str:
+        at = bisect.bisect_right(begins[r.path], r.line, key=lambda spot: spot[0]) if r.path in begins else 0
+        return begins[r.path][at - 1][1] if at else ""
+    return [r if r.key else replace(r, key=key_at(r)) for r in remarks]
+
+def _marks_of(bibliography: Bibliography) -> dict[str, str]:
+    "The fingerprint of each entry by its key; of a key that is used twice, of both."
+    found = defaultdict[str, str](str)
+    for e in bibliography.entries:
+        whole = e.entry.whole
+        people = {name: " and ".join(map(str, names)) for name, names in whole.people.items()}
+        found[e.key] += fingerprint(whole.kind, whole.fields | people)
+    return dict(found)
+
+# %% ../../nbs/79_draft.ipynb #x042f04
+_REFERENCES = frozenset(("suspicious", "unconfirmed", "field"))  # kinds of remarks that a verdict makes
+_BY_SENTENCE, _BY_RECORD = ("gap", "language"), ("duplicate", "preprint", "retracted", "misfit")
+_BY_DRAFT = frozenset((*_BY_SENTENCE, "slot", "references", *_REFERENCES)) - {"field"}  # for which no audit is needed
+_NOT_YET = (".pdf", ".docx")  # files with a list of references that is read by nothing here
+
+def _checkable(path: str | os.PathLike[str]) -> Path:
+    "The path of a file to check. Raises `InputError` for a folder, and for a file whose references are not read."
+    path = Path(path)
+    if path.is_dir() and (path / "manifest.json").exists():
+        raise InputError(f"{path} is a corpus.", f"Read it through with: citerec verify {shlex.quote(str(path))}")
+    if path.is_dir(): raise InputError(f"{path} is a folder.", "Name a draft or a bibliography in it.")
+    if path.suffix.lower() in _NOT_YET:
+        raise InputError(f"The references of a {path.suffix.lower()} are not read.",
+                         "Check the draft it was made from, or its bibliography: .tex, .md, .bib, .ris, CSL-JSON.")
+    return path
+
+def _verdict_remarks(case: Case, verdicts: Sequence[ReferenceVerdict], audited: Iterable[Remark]) -> list[Remark]:
+    "The remarks of an audit, with those of the verdicts in place of its own guesses."
+    left = [r for r in audited if r.code not in ("suspicious", "unconfirmed")]
+    told = {r.key for r in left if r.code == "field"}
+    return [*left, *reference_remarks(verdicts, lambda v: case.at(v.entry, "title"), told)]
+
+def _cited_entries(manuscript: Manuscript, bibliography: Bibliography) -> frozenset[str] | None:
+    "The keys of the entries that a draft cites; None where it cites all."
+    keys = (*manuscript.cited_keys, *manuscript.nocited)
+    if "*" in keys: return None
+    return frozenset(entry.key for key in keys if (entry := bibliography.find(key)))
+
+_LOWER: dict[tuple[str, str], Severity] = {("suspicious", "error"): "warning", ("unconfirmed", "warning"): "note"}
+
+def _uncited_lower(remarks: Iterable[Remark], cited: Container[str] | None) -> list[Remark]:
+    "Remarks with a lower severity where an entry that may not exist is not cited, because nobody prints it then."
+    def lower(r: Remark) -> Remark:
+        if cited is None or r.key in cited or (r.code, r.severity) not in _LOWER: return r
+        return replace(r, severity=_LOWER[r.code, r.severity], fix=f"{r.fix} The draft does not cite it.".strip())
+    return list(map(lower, remarks))
+
+def _sent(look_up: Any) -> str:
+    "What left the machine, and which services could not be asked; \"\" without a look-up."
+    if look_up is None: return ""
+    failed = "".join(f" {service} was not asked to the end: {why}" for service, why in look_up.failures.items())
+    return f"Fields of the references were sent to services on the network, the text of the draft was not.{failed}"
+
+def _with_verdicts(draft: Draft, registries: Sequence[Registry], look_up: Any) -> CheckReport:
+    "The verdicts on a draft's references."
+    own, today = judged_by(draft.manuscript, draft.own), date.today()
+    verdicts = judge_references(own, draft.rec.corpus, tuple(registries), look_up, today)
+    remarks = _verdict_remarks(Case(draft.manuscript, own), verdicts, ())
+    report = Report(tuple(remarks), "References", tuple(not_read(draft.manuscript, own)),
+                    (what_was_read(draft.manuscript, own),))
+    return CheckReport(report, today, verdicts, listed=True, sent=_sent(look_up),
+                       cited=_cited_entries(draft.manuscript, own))
+
+# %% ../../nbs/79_draft.ipynb #x042f05r
+def opened_registries(files: Paths | None = None,  # registries of titles; None: the one in the user's data, if any
+                      home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
+                      ) -> tuple[Registry, ...]:
+    "Registries, open. Raises `InputError` for a file that is not there, or is none."
+    own = user_folder(home) / REGISTRY.name
+    paths = [own] if files is None and own.is_file() else paths_in(files or ())
+    if lacks := next((path for path in paths if not path.is_file()), None):
+        raise InputError(f"There is no registry {lacks}.", "Check the path, or build one: citerec registry build.")
+    return tuple(map(Registry.open, paths))
+
+# %% ../../nbs/79_draft.ipynb #x042f06
+def _found_by(draft: Draft | None, own: Bibliography, corpus: Corpus | None, wanted: Collection[str], today: date,
+              ) -> list[Remark]:
+    "The remarks on a draft and its bibliography, of the kinds that are wanted; none wanted: all."
+    def wants(*codes: str) -> bool: return not wanted or any(code in wanted for code in codes)
+    found = list[Remark]()
+    if draft: found += missing(draft.manuscript, draft.gaps() if wants(*_BY_SENTENCE) else (), own)
+    if wanted and not {*wanted} - _BY_DRAFT: return found
+    fits = Claims(draft.manuscript, own, draft.rec.corpus, draft.itself) if draft and wants("misfit") else None
+    audited = audit(draft.manuscript if draft else None, own, corpus, None, fits, today)
+    return list(dict.fromkeys((*found, *audited)))
+
+def _opened(path: Path, rec: Recommender | None, bibliography: Paths | None, format: Format | None,
+            progress: bool = False) -> tuple[Draft | None, Bibliography]:
+    "A draft and the bibliography that it is judged by; no draft where the file is a bibliography itself."
+    if path.suffix.lower() in BIBLIOGRAPHIES: return None, Bibliography.read(path, rec.corpus if rec else None)
+    draft = Draft.open(path, rec, bibliography, (), format, progress)
+    own = draft.own if rec else _own_bibliography(draft.manuscript, draft._bibliography, None)
+    return draft, judged_by(draft.manuscript, own)
+
+# %% ../../nbs/79_draft.ipynb #x042f06f
+def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone: .bib, .ris or CSL-JSON
+               rec: Recommender | None = None,  # None: the corpus of the settings, where one is needed
+               bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
+               registries: Sequence[Registry] = (),  # registries of titles that were opened
+               look_up: Any = None,  # asks services for papers; None: offline
+               format: Format | None = None,  # of a draft: latex, markdown or text; None: by the end of its name
+               only: Collection[str] = (),  # kinds of remarks, and "references" for the verdicts; none: all
+               venue: str = "",  # what the remarks are judged by: arxiv-2026, acl-arr, iclr, neurips; "": by none
+               fail_on: FailOn = "warning",  # severity from which on the exit code is 1
+               today: date | None = None,  # None: from the clock
+               progress: bool = False,  # show progress bars
+               ) -> CheckReport:
+    "Check a draft or a bibliography: references that exist, faults of the bibliography, citations that are missing."
+    path, today, wanted = _checkable(path), today or date.today(), frozenset(only)
+    judged_there = venue_of(venue) if venue else None
+    if odd := sorted(wanted - {"references", *kinds()}):
+        raise InputError(f"There is no kind of remark {odd[0]!r}.", f"Choose from: references, {', '.join(kinds())}.")
+    asks = not wanted or bool(wanted & {"references", *_REFERENCES})
+    if rec is None and (asks or wanted & {*_BY_SENTENCE, *_BY_RECORD}): rec = load(preset="offline")
+    draft, own = _opened(path, rec, bibliography, format, progress)
+    read, corpus = draft.manuscript if draft else None, rec.corpus if rec else None
+    verdicts = judge_references(own, corpus, tuple(registries), look_up, today, progress) if asks else None
+    remarks = _with_keys(_found_by(draft, own, corpus, wanted, today), own)
+    if verdicts is not None: remarks = _verdict_remarks(Case(read, own), verdicts, remarks)
+    kept, faults = read_accepted(accepted_path(path))
+    left, hidden = without_accepted(dict.fromkeys(remarks), kept, _marks_of(own))
+    cited = _cited_entries(read, own) if read else None
+    left = [*_uncited_lower(judged_there.judged(left) if judged_there else left, cited), *faults]
+    shown = wanted | {"accepted"} | (_REFERENCES if "references" in wanted else set())
+    report = Report(tuple(r for r in left if not wanted or r.code in shown), f"Check of {path.name}",
+                    tuple(not_read(read, own)), (what_was_read(read, own),))
+    taken = {r: a for r, a in hidden.items() if not wanted or r.code in shown}
+    return CheckReport(report, today, verdicts, taken, judged_there, fail_on, "references" in wanted, _sent(look_up), cited)
+
+# %% ../../nbs/79_draft.ipynb #x042f11
+def accept_entry(path: str | os.PathLike[str],  # a draft, or a bibliography
+                 keys: Sequence[str],  # of entries, or cited
+                 reason: str,  # why, for whoever reads the file later
+                 only: Collection[str] = (),  # kinds of remarks; none: all that are told of the entry
+                 today: date | None = None,  # None: from the clock
+                 **choices: Any,  # of `full_check`: rec, bibliography, registries, look_up, format
+                 ) -> tuple[list[Accepted], Path]:  # what was written, and the file
+    "Accept what a check says of some entries. Raises `InputError` where it says nothing, or where there is no reason."
+    if not reason.strip(): raise InputError("There is no reason.", "Say why it is accepted: --reason TEXT.")
+    cheap = [code for code in ("references", *kinds()) if code not in (*_BY_SENTENCE, "misfit")]
+    found = full_check(path, only=only or cheap, today=today, **choices)
+    told = {key: list(dict.fromkeys(r.code for r in found if r.key == key and r.code != "accepted")) for key in keys}
+    if lacks := next((key for key in keys if not told[key]), None):
+        raise InputError(f"There is nothing to accept about {lacks!r}.", "Take a key that the check names.")
+    _, own = _opened(Path(path), None, choices.get("bibliography"), choices.get("format"))
+    marks, day = _marks_of(own), found.today.isoformat()
+    items = [Accepted(code, key, one_line(reason), day, marks.get(key, "")) for key in keys for code in told[key]]
+    accept(file := accepted_path(Path(path)), items)
+    return items, file

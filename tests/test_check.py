@@ -1,0 +1,167 @@
+"The check of references, drafts and bibliographies in a shell: what it says, its forms, and its exit codes."
+
+import json
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from test_cases import CASES, MAP, TEX
+
+from citerec.frontends.cli import main
+
+SHOWN = [(name, files, command[1:], code, said, unsaid) for name, files, command, code, said, unsaid in CASES
+         if command[0] in ("check", "audit") and code != 2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    "A folder with a draft and a bibliography that have something of each kind."
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "paper.tex").write_text(TEX % "\U0001d4db \\cite{gone} and \\cite{?} and \\cite{map}")
+    (tmp_path / "refs.bib").write_text(MAP + MAP.replace("{map", "{again"))
+    return tmp_path
+
+
+def said_by(capsys, *words: str) -> tuple[int, str]:
+    "The exit code of a command, and all that it says."
+    code = main([*words])
+    return code, "\n".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("files, command, code, said, unsaid", [c[1:] for c in SHOWN], ids=[c[0] for c in SHOWN])
+def test_cases_of_draft(files, command, code, said, unsaid, tmp_path, monkeypatch, capsys):
+    "`citerec check` says of small odd inputs at least what `citerec draft check` and `draft audit` say."
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    found, told = said_by(capsys, "check", *command)
+    unsaid = unsaid if "--only" in command else []  # the verdicts on references say more
+    heading = re.compile(r"\d+ (?:errors?|warnings?)|nothing found.*")  # of the check there are others
+    lacks = [w for w in said if w not in told and not heading.fullmatch(w)]
+    assert (lacks, [w for w in unsaid if w in told]) == ([], []), told
+    assert found == code or (code == 0 and "--only" not in command), told
+    assert {p.relative_to(tmp_path).as_posix(): p.read_text() for p in tmp_path.rglob("*") if p.is_file()} == files
+
+
+def test_exit_codes(folder, capsys):
+    "0: nothing to mend; 1: something to mend; 2: used wrongly."
+    assert said_by(capsys, "check", "paper.tex", "--only", "missing")[0] == 1
+    assert said_by(capsys, "check", "paper.tex", "--only", "missing", "--fail-on", "never")[0] == 0
+    assert said_by(capsys, "check", "paper.tex", "--only", "slot", "--fail-on", "error")[0] == 0
+    assert said_by(capsys, "check", "paper.tex", "--only", "unused")[0] == 0
+    for wrong in (["none.tex"], ["paper.tex", "--only", "typo"], ["paper.tex", "--venue", "moon"], ["paper.pdf"], ["."],
+                  ["paper.tex", "--accept", "map"], ["paper.tex", "--registry", "none"]):
+        assert said_by(capsys, "check", *wrong)[0] == 2, wrong
+
+
+def test_corpus_is_verified(tmp_path, capsys):
+    "A corpus is not checked but verified."
+    (tmp_path / "manifest.json").write_text("{}")
+    code, told = said_by(capsys, "check", str(tmp_path))
+    assert code == 2 and "citerec verify" in told
+
+
+def test_sarif(folder, capsys):
+    "A log of SARIF has what readers need, and tells no folder of this machine."
+    code, told = said_by(capsys, "check", "paper.tex", "--only", "missing,slot,duplicate", "--format", "sarif")
+    log = json.loads(told)
+    (run,) = log["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert (code, log["version"], run["columnKind"]) == (1, "2.1.0", "utf16CodeUnits")
+    assert all(rule["help"]["text"] and rule["shortDescription"]["text"] for rule in run["tool"]["driver"]["rules"])
+    assert {result["ruleId"] for result in run["results"]} == {"missing", "slot", "duplicate"} == {*rules}
+    assert str(folder) not in told
+    marks = set()
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]] == result["ruleId"] and result["message"]["text"]
+        assert result["level"] in ("error", "warning", "note")
+        place = result["locations"][0]["physicalLocation"]
+        lines = (folder / unquote(place["artifactLocation"]["uri"])).read_text().splitlines()
+        region = place["region"]
+        units = lines[region["startLine"] - 1].encode("utf-16-le")
+        marked = units[2 * region["startColumn"] - 2 : 2 * region["endColumn"] - 2].decode("utf-16-le")
+        assert result["ruleId"] != "missing" or marked == "gone"
+        marks.add(result["partialFingerprints"]["citerec/v1"])
+    assert len(marks) == len(run["results"])
+
+
+def test_fingerprints_survive_new_lines(folder, capsys):
+    "A result keeps its fingerprint when lines are added above it."
+    def marks() -> list[str]:
+        told = said_by(capsys, "check", "paper.tex", "--only", "missing,slot", "--format", "sarif")[1]
+        return [r["partialFingerprints"]["citerec/v1"] for r in json.loads(told)["runs"][0]["results"]]
+    before = marks()
+    (folder / "paper.tex").write_text("% new\n\n" + (folder / "paper.tex").read_text())
+    assert marks() == before
+
+
+def test_json(folder, capsys):
+    "The JSON has a verdict for each entry, and the remarks as the draft's commands have them."
+    (folder / "refs.bib").write_text(MAP + "@misc{b, title={No such thing as <b>bold</b> maps}, author={John Doe}}\n")
+    _, told = said_by(capsys, "check", "refs.bib", "--only", "references", "--json")
+    about = json.loads(told)
+    assert [one["key"] for one in about["references"]] == ["map", "b"]
+    for one in about["references"]:
+        assert {"key", "verdict", "suspicion", "fields", "record", "looked_in", "reasons"} <= {*one}
+        assert one["verdict"] in ("confirmed", "differs", "not found", "cannot be judged")
+        assert 0 <= one["suspicion"] <= 1 and all({"name", "date", "covers"} <= {*place} for place in one["looked_in"])
+    assert {"remarks", "counts", "exit_code", "accepted", "date", "citerec"} <= {*about}
+
+
+def test_page(folder, capsys):
+    "The page is one file without scripts, says that no model read the draft, and escapes what a bibliography holds."
+    entry = "@misc{b<i>, title={Maps <script>alert(1)</script> & more}, author={<img src=x>}}\n"
+    (folder / "refs.bib").write_text(entry)
+    code, told = said_by(capsys, "check", "paper.tex", "-o", "report.html")
+    page = (folder / "report.html").read_text()
+    assert code == 1 and told.startswith("report.html: Check of paper.tex")
+    assert not re.search(r"<script|<img|<i>|<link|@import|url\(", page)
+    assert "No generative model has read" in page and "prefers-color-scheme" in page and "@media print" in page
+    assert "<title>Check of paper.tex</title>" in page and str(folder) not in page
+
+
+def test_accepting(folder, capsys):
+    "What is accepted is counted and not told, until the entry changes; a file edited by hand keeps its words."
+    kept = folder / ".citerec" / "accepted.toml"
+    base = ("check", "paper.tex", "--only", "duplicate")
+    assert "[duplicate]" in said_by(capsys, *base)[1]
+    assert said_by(capsys, *base, "--accept", "again", "--reason", "Two \"editions\".")[0] == 0
+    code, told = said_by(capsys, *base)
+    assert (code, "Accepted: 1 duplicate." in told, "[duplicate]" in told) == (0, True, False)
+    kept.write_text("# by hand: ä\n" + kept.read_text())
+    assert said_by(capsys, *base)[0] == 0
+    bib = folder / "refs.bib"
+    bib.write_text(bib.read_text().replace("@article{again,", "\n@article{again,\n "))
+    assert said_by(capsys, *base)[0] == 0  # spaces are no change
+    bib.write_text(bib.read_text().replace("journal={J}", "journal={K}"))
+    code, told = said_by(capsys, *base)
+    assert code == 1 and "has changed since" in told and "editions" in told
+    for broken in ("[[accepted", "accepted = {}", "[[accepted]]\nkey = 'again'\n", "\x00"):
+        kept.write_text(broken)
+        code, told = said_by(capsys, *base)
+        assert (code, "hides nothing" in told, "[duplicate]" in told) == (1, True, True), told
+        if broken != "[[accepted]]\nkey = 'again'\n":
+            assert said_by(capsys, *base, "--accept", "again", "--reason", "So.")[0] == 2
+            assert kept.read_text() == broken
+
+
+def test_accepted_is_not_followed_out_of_the_folder(folder, capsys):
+    "A link in place of the folder or the file is neither read nor written through."
+    (folder / "else").mkdir()
+    (folder / ".citerec").symlink_to(folder / "else")
+    code, _ = said_by(capsys, "check", "paper.tex", "--only", "duplicate", "--accept", "again", "--reason", "So.")
+    assert code == 2 and list((folder / "else").iterdir()) == []
+
+
+def test_only_costs_what_it_needs(folder, monkeypatch, capsys):
+    "Neither sentences, nor a corpus, nor verdicts are paid for where nobody asks for them."
+    for name in ("find_gaps", "judge_references", "load", "Claims"):
+        monkeypatch.setattr(f"citerec.writing.draft.{name}", lambda *_, **__: pytest.fail("this was not asked for"))
+    assert said_by(capsys, "check", "paper.tex", "--only=slot,missing,unused,syntax")[0] == 1
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    for name in ("find_gaps", "audit", "Claims"):
+        monkeypatch.setattr(f"citerec.writing.draft.{name}", lambda *_, **__: pytest.fail("this was not asked for"))
+    said_by(capsys, "check", "paper.tex", "--only=references")
