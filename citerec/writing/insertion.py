@@ -1079,6 +1079,7 @@ def _entry_edits(text: str, path: Path, parts: BibText, wanted: _Wanted, house: 
             order = [_BEHIND.get(name, "year"), "date", "author", "title"]
             like = next((own[n] for n in order if n in own and wanted.fields.get(n, "") is not None), parts.fields[0])
             before = text[behind[parts.fields.index(like)] : like.at[0]].replace(",", "", 1)
+            before = re.sub(r"[ \t]+(?=[\r\n])", "", before)
             named = house.prefix if name == "archiveprefix" else _like(name, text[slice(*like.at)])
             quoted = next((v for f in parts.fields if (v := text[slice(*f.value)])[0] in '{"'), "{")
             new = f",{before}{named}{_gap(text, parts, name, like)}{_as_enclosed(value, quoted)}"
@@ -1086,6 +1087,8 @@ def _entry_edits(text: str, path: Path, parts: BibText, wanted: _Wanted, house: 
     return [e for e in out if text[e.start : e.end] != e.new]
 
 # %% ../../nbs/78_insertion.ipynb #x042p1
+_THESES = frozenset("thesis phdthesis mastersthesis".split())
+_SAYS = ("volume", "number", "pages", "doi", "publisher", "editor", "series", "year", "date")  # of a publication
 _NAMES_OTHERS = ("crossref", "xref", "xdata", "entryset", "related", "ids")
 
 def _doubled(a: "BibliographyEntry", b: "BibliographyEntry", records: Mapping[int, Paper]) -> bool:
@@ -1097,11 +1100,22 @@ def _doubled(a: "BibliographyEntry", b: "BibliographyEntry", records: Mapping[in
     dois = [find_doi(e.entry.fields.get("doi", "")) for e in (a, b)]
     if all(dois) and dois[0] != dois[1] and not any(is_preprint(d or "") for d in dois): return False
     if not one_record and not one_paper(facts_of(a.paper), facts_of(b.paper)): return False
-    venues = [venue_of_entry(e) for e in (a, b)]
-    return not all(venues) or any(map(is_preprint_entry, (a, b))) or same_venue(*venues)
+    theses = [e.entry.kind in _THESES for e in (a, b)]
+    cut = any(OTHERS in e.entry.people.get("author", ()) for e in (a, b))
+    if theses[0] != theses[1] or not a.paper.authors or not b.paper.authors: return False
+    if not one_person(a.paper.authors[0], b.paper.authors[0]): return False
+    if not cut and surnames(a.paper.authors) != surnames(b.paper.authors) and not one_record: return False
+    venues, both = [venue_of_entry(e) for e in (a, b)], not any(map(is_preprint_entry, (a, b)))
+    if not all(venues) or not both or venues_of(venues[0]) & venues_of(venues[1]): return True
+    return a.paper.year == b.paper.year and same_venue(*venues)  # else it is a conference's paper and a journal's
 
-def _renamed(manuscript: Manuscript, old: str, new: str) -> list[Edit] | str:
-    "The edits by which a draft cites another key; why that is not possible, in a clause."
+def _worth(entry: "BibliographyEntry") -> tuple[bool, int]:
+    "How much an entry says of a publication."
+    published = bool(venue_of_entry(entry)) and not is_preprint_entry(entry)
+    return published, sum(name in entry.entry.fields for name in _SAYS)
+
+def _renamed(manuscript: Manuscript, old: str, new: str, others: Sequence[Edit] = ()) -> list[Edit] | str:
+    "The edits by which a draft cites another key; why that is not possible beside others, in a clause."
     if any(note.kind == "unread" or note.kind == "chapter" for note in manuscript.notes):
         return "a part of the draft could not be read"
     if old in manuscript.nocited: return f"\\nocite names {old}"
@@ -1112,6 +1126,8 @@ def _renamed(manuscript: Manuscript, old: str, new: str) -> list[Edit] | str:
             file = manuscript.files[span.file]
             if not file.path or file.text[span.start : span.end] != old: return f"{old} is cited in an unusual form"
             seen[span.file] += 1
+            inside = range(citation.key_spans[0].start, citation.key_spans[-1].end + 1)
+            if any(o.path == file.path and o.start in inside for o in others): return "one citation has several doubles"
             if new not in citation.keys: edits.append(Edit(file.path, span.start, span.end, new))
             elif manuscript.format != "latex": return f"one citation has both {old} and {new}"
             elif n: edits.append(Edit(file.path, citation.key_spans[n - 1].end, span.end, ""))
@@ -1203,7 +1219,8 @@ def fixes(bibliography: "Bibliography",  # read with a corpus, or with `records`
     gone = dict[int, Edit]()
     every = [(e, parts, file) for file, own in zip(files, found, strict=True) for e, parts in own]
     for (e, parts, file), old, new in _pairs_of(every, bibliography, sure):
-        moved = [] if old == new else _renamed(manuscript, old, new) if manuscript else "name the draft that cites it"
+        moved = [] if old == new else "name the draft that cites it" if not manuscript else \
+            _renamed(manuscript, old, new, others)
         if isinstance(moved, str): notes.append(f"{old} and {new} are one paper; both stay: {moved}.")
         else:
             gone[id(e)] = Edit(file.path or Path(), *_gone(file.text, parts.span), "")
@@ -1222,17 +1239,16 @@ def _pairs_of(found: "Sequence[tuple[BibliographyEntry, BibText, TextFile]]", bi
               ) -> "Iterator[tuple[tuple[BibliographyEntry, BibText, TextFile], str, str]]":
     "Entries that are there twice: the one that goes, its key, and the key of the one that stays."
     named = {key for e in bibliography.entries for name in _NAMES_OTHERS for key in e.entry.listed(name)}
-    kept: dict[str, list[tuple[BibliographyEntry, BibText, TextFile]]] = {}
+    kept: dict[str, list[list[tuple[BibliographyEntry, BibText, TextFile]]]] = {}
     for one in found:
         known = records.get(id(one[0]))
         same = kept.setdefault(title_key(known.title if known else one[0].title), [])
-        other = next((o for o in same if _doubled(o[0], one[0], records)), None)
-        if other is None:
-            same.append(one)
-            continue
-        stays, goes = other, one
-        better = is_preprint_entry(stays[0]) and not is_preprint_entry(goes[0]) and venue_of_entry(goes[0])
-        if better and stays[0].key != goes[0].key:
-            stays, goes = goes, stays
-            same[same.index(other)] = one
-        if goes[0].key not in named and not goes[0].entry.listed("ids"): yield goes, goes[0].key, stays[0].key
+        group = next((g for g in same if all(_doubled(o[0], one[0], records) for o in g)), None)
+        if group: group.append(one)
+        else: same.append([one])
+    for group in (g for same in kept.values() for g in same if len(g) > 1):
+        one_key = len({e.key for e, *_ in group}) == 1  # then BibTeX prints the first one
+        stays = max(group, key=lambda one: (_worth(one[0])[: 1 if one_key else 2], -group.index(one)))
+        for goes in group:
+            if goes is stays or goes[0].key in named or goes[0].entry.listed("ids"): continue
+            yield goes, goes[0].key, stays[0].key
