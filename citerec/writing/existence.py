@@ -574,7 +574,8 @@ class _Evidence:
     joined: bool = False  # whether its title is two titles put together
     owners: tuple[str, ...] = ()  # other works that have its identifiers
 
-def _looked_up(entry: BibliographyEntry, places: Sequence[Place], answers: Sequence[RegisterAnswer]) -> _Evidence | None:
+def _looked_up(entry: BibliographyEntry, places: Sequence[Place], answers: Sequence[RegisterAnswer],
+               ) -> _Evidence | None:
     "Ask all places for a reference; None where it says too little to be looked for."
     if not (paper := entry.paper): return None
     works = _answered(paper, answers)
@@ -643,7 +644,8 @@ def _verdict(evidence: _Evidence | None, entry: BibliographyEntry, signs: Sequen
         return ReferenceVerdict(entry, "differs" if fields else "confirmed", suspicion, fields, work.record, looked,
                                 reasons + (_worded(work),))
     listed = may_be_listed(entry)
-    if evidence and (suspicion >= ALARM or looked and listed and coverage >= _SHOULD_BE_FOUND):
+    should_be_found = looked and listed and coverage >= _SHOULD_BE_FOUND
+    if evidence and (suspicion >= ALARM or should_be_found):
         where = f"Not found in {few_names([p.name for p in looked])}; about {coverage:.0%} of such references are."
         return ReferenceVerdict(entry, "not found", suspicion, {}, None, looked, (*reasons, one_line(where)))
     return ReferenceVerdict(entry, "cannot be judged", suspicion, {}, None, looked,
