@@ -375,7 +375,10 @@ def _shared_names(a: Paper, b: Paper) -> float:
 
 def _years_apart(a: Paper, b: Paper) -> int: return abs(a.year - b.year) if a.year and b.year else 0
 
-def _is_published(paper: Paper) -> bool: return bool(paper.venue) and not _PREPRINTS.search(paper.venue or "")
+def _is_published(paper: Paper) -> bool:
+    "Whether a record is of more than a preprint: it has a venue or, as most books, only a DOI."
+    has_place = bool(paper.venue) or (bool(paper.doi) and not is_preprint(normal_doi(paper.doi)))
+    return has_place and not _PREPRINTS.search(paper.venue or "")
 
 def _fit(paper: Paper, record: Paper) -> tuple[float, float, bool, int]:
     "How well a record fits a reference; more is better."
