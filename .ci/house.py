@@ -42,7 +42,7 @@ GATES = {
     # 130 with networks written as ONNX, the layers of BERT in them, the folder of weights and extras by name
     # 250 with abstracts that are fetched, kept and quoted
     # 635 with references looked up in six registers (400), what is kept of it (50), and a double of the six (140)
-    "exported lines": (40_896, 33_000),
+    "exported lines": (40_897, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

@@ -776,8 +776,9 @@ class _Crew:
         "Ask what is not held yet; returns when all services are done."
         left = {name: [q for q in questions if not self.shelf.held(name, q.key)]
                 for name, (_, questions) in stage.items() if name not in self.failures}
-        stop = threading.Event()
-        bar.total = (bar.total or 0) + sum(map(len, left.values()))
+        stop, done = threading.Event(), bar.n
+        bar.reset(total=done + sum(map(len, left.values())))  # a bar in a notebook takes a new total only so
+        bar.update(done)
         threads = [threading.Thread(target=self._work, args=(name, stage[name][0], own, stop, bar), daemon=True)
                    for name, own in left.items() if own]
         for thread in threads: thread.start()
