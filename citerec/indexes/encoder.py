@@ -8,6 +8,8 @@ __all__ = ['TREES', 'read_tensors', 'as_bytes', 'Network', 'open_network', 'prod
 
 # %% ../../nbs/32_encoder.ipynb #c003
 import json
+import math
+import mmap
 import os
 import re
 import threading
@@ -15,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -56,18 +58,27 @@ def _is_bert_folder(folder: Path, pooling: str = "") -> bool:
 _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "i1", "I64": "<i8"}  # as files name them
 _STEPS = 127  # largest number of 8 bits
 
-def read_tensors(content: bytes,  # of a safetensors file
-                 ) -> dict[str, np.ndarray]:
+def _tensor(content: bytes | mmap.mmap, begins: int, told: Mapping[str, Any]) -> np.ndarray:
+    "An array of a file, which is not copied; its place is checked."
+    kind, shape, (start, stop) = told["dtype"], told["shape"], told["data_offsets"]
+    if kind not in _KINDS: raise ValueError(f"numbers of the kind {kind}")
+    if any(type(n) is not int or n < 0 for n in (*shape, start, stop)): raise ValueError("sizes that are no numbers")
+    count = math.prod(shape)
+    if stop - start != count * np.dtype(_KINDS[kind]).itemsize or begins + stop > len(content):
+        raise ValueError("numbers outside the file")
+    array = np.frombuffer(content, _KINDS[kind], count, begins + start).reshape(shape)
+    return (array.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else array
+
+def read_tensors(content: bytes | mmap.mmap,  # of a safetensors file: the length of a JSON object, it, and the numbers
+                 ) -> dict[str, np.ndarray]:  # parts of the content
     "The tensors of a file by name. Raises `ValueError` for a damaged file and for kinds of numbers it does not know."
-    from safetensors import SafetensorError, deserialize
-    try: told = deserialize(content)
-    except SafetensorError as e: raise ValueError(str(e)) from None
-    tensors = {}
-    for name, one in told:
-        if one["dtype"] not in _KINDS: raise ValueError(f"numbers of the kind {one['dtype']}")
-        array = np.frombuffer(one["data"], _KINDS[one["dtype"]]).reshape(one["shape"])
-        tensors[name] = (array.astype(np.uint32) << 16).view(np.float32) if one["dtype"] == "BF16" else array
-    return tensors
+    begins = 8 + int.from_bytes(content[:8], "little")
+    if not 8 < begins <= len(content): raise ValueError("no length of its head")
+    try:
+        told = json.loads(content[8:begins])
+        return {name: _tensor(content, begins, one) for name, one in told.items() if name != "__metadata__"}
+    except (KeyError, TypeError, AttributeError, RecursionError) as e:
+        raise ValueError(f"no head of such a file: {type(e).__name__}") from None
 
 def as_bytes(rows: np.ndarray,  # shape (n, dim)
              ) -> tuple[np.ndarray, np.ndarray]:  # int8, shape (n, dim), and float32, shape (n,): worth of a step
@@ -80,12 +91,23 @@ def _real(weights: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     units = weights.get(f"{name}.unit")
     return weights[name].astype(np.float32) * (1 if units is None else units[..., None])
 
-def _load_weights(folder: Path) -> dict[str, np.ndarray]:
-    "The weights of a model under the names of BERT, as they are stored."
-    try: loaded = read_tensors((folder / "model.safetensors").read_bytes())
+def _map(path: Path) -> mmap.mmap:
+    "The content of a file, of which only the parts in use are in memory."
+    with path.open("rb") as file: return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+def _set_aside(content: mmap.mmap) -> None:
+    "Let go of the parts that are in memory; those that are used again are read again."
+    if hasattr(mmap, "MADV_DONTNEED"): content.madvise(mmap.MADV_DONTNEED)
+
+def _load_weights(folder: Path) -> tuple[dict[str, np.ndarray], Callable[[], None]]:
+    "The weights of a model under the names of BERT, as they are stored; and what to call when they were copied."
+    try:
+        content = _map(folder / "model.safetensors")
+        loaded = read_tensors(content)
     except ValueError as e:
         raise ModelError(f"The weights in {folder} cannot be read ({e}).", "Download the model again.") from None
-    return {name.removeprefix("bert."): w for name, w in loaded.items() if w.dtype.kind == "f" or w.dtype == np.int8}
+    floats = {name.removeprefix("bert."): w for name, w in loaded.items() if w.dtype.kind == "f" or w.dtype == np.int8}
+    return floats, partial(_set_aside, content)
 
 # %% ../../nbs/32_encoder.ipynb #n002
 # kinds of numbers -> their codes in ONNX
@@ -277,17 +299,20 @@ class _LayerNetwork:
 # %% ../../nbs/32_encoder.ipynb #l002
 class _Layer:
     "A layer that is opened in 8 or 32 bits when it is first used."
-    def __init__(self, weights: Mapping[str, np.ndarray], number: int, heads: int, eps: float):
+    def __init__(self, weights: Mapping[str, np.ndarray], number: int, heads: int, eps: float,
+                 opened: Callable[[], None] = lambda: None):  # called when its weights have been copied
         at = f"encoder.layer.{number}"
         self.told = {name: w for name, w in weights.items() if name.startswith(f"{at}.")}, at, heads, eps
-        self.lock, self.opened = threading.Lock(), dict[int, Any]()
+        self.lock, self.opened, self.done = threading.Lock(), dict[int, Any](), opened
 
     @property
     def is_smooth(self) -> bool: return any(name.endswith(".smooth") for name in self.told[0])
 
     def __call__(self, x: np.ndarray, bits: int) -> np.ndarray:
         with self.lock:
-            if bits not in self.opened: self.opened[bits] = open_network(_LayerNetwork(*self.told, bits).whole())
+            if bits not in self.opened:
+                self.opened[bits] = open_network(_LayerNetwork(*self.told, bits).whole())
+                self.done()
         return self.opened[bits].run(None, {"x": x})[0]
 
 # %% ../../nbs/32_encoder.ipynb #w002
@@ -345,13 +370,13 @@ def _text_by_text(encoded: Sequence[list[int]], result_of: Callable[[int], np.nd
 
 def _checked_layers(weights: Mapping[str, np.ndarray], layers: Sequence[int],
                     shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
-    "Weights of layers in 32 bits. Raises `ValueError` if they do not fit a model of these shapes."
+    "Weights of layers. Raises `ValueError` if they do not fit a model of these shapes."
     if any(w.dtype.kind != "f" for w in weights.values()): raise ValueError("weights that are no floats")
     beginnings = tuple(f"encoder.layer.{layer}." for layer in layers)
     wanted = {name: shape for name, shape in shapes.items() if name.startswith(beginnings)}
     if {name: w.shape for name, w in weights.items()} != wanted: raise ValueError("weights of other names or shapes")
     if any(not bool((np.abs(w) <= _LARGEST).all()) for w in weights.values()): raise ValueError("weights out of range")
-    return {name: w.astype(np.float32) for name, w in weights.items()}
+    return dict(weights)
 
 # %% ../../nbs/32_encoder.ipynb #a002
 def devices() -> list[str]:
@@ -412,11 +437,11 @@ class BertEncoder:
         self.dim, self.heads, self.eps = (config[name] for name in ("hidden_size", "num_attention_heads",
                                                                     "layer_norm_eps"))
         self.first_token = _own_pooling(folder, pooling)[0].startswith("cls")
-        self.tokenizer, self.weights = _tokenizer(folder), _load_weights(folder)
+        self.tokenizer, (self.weights, copied) = _tokenizer(folder), _load_weights(folder)
         self.shapes = {name: w.shape for name, w in self.weights.items() if not name.endswith((".unit", ".smooth"))}
         if adapter: self.weights |= _adapter_weights(adapter, self.dim)
         self.words = _Words(self.weights, self.eps)
-        self.layers = [_Layer(self.weights, number, self.heads, self.eps)
+        self.layers = [_Layer(self.weights, number, self.heads, self.eps, copied)
                        for number in range(config["num_hidden_layers"])]
         self.quick = 8 if all(layer.is_smooth for layer in self.layers) and not adapter and exact_in_bytes() else 32
 
