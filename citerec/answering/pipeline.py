@@ -18,6 +18,7 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ from ..agents.synthesis import SynthesisAgent, claim_in, recommend
 from ..ground.errors import InputError, ModelError, explain
 from ..ground.files import made_once
 from ..ground.quoting import counted, one_line
-from ..ground.running import attempt, background_loop, each_of, in_thread, refuse_fork
+from ..ground.running import attempt, background_loop, each_of, give_memory_back, in_thread, refuse_fork
 from ..ground.schema import AgentFailure, GroundedPaper, PipelineState, QueryAnalysis, RankedPaper, Record
 from ..ground.settings import Settings, load_settings
 from ..ranking.corpus import Corpus
@@ -325,6 +326,8 @@ def _reranking_agent(corpus: Corpus, settings: Settings, llm: LLM | None) -> Rer
     return RerankingAgent(corpus, settings, load_ranker(corpus), encoder, llm, missing)
 
 # %% ../../nbs/64_pipeline.ipynb #c_pipeline
+_GIVE_BACK = 8  # runs from one time to the next that memory is given back; the first one is after loading
+
 class Pipeline:
     "The agents as a LangGraph graph."
     def __init__(self,
@@ -348,6 +351,7 @@ class Pipeline:
                                         self.shelf),
             "synthesis": SynthesisAgent(corpus, settings)}
         self.agents = usual | (agents or {})
+        self._runs = count()
 
     def model_of(self,
                  agent: str,
@@ -390,6 +394,7 @@ class Pipeline:
         state = state.model_copy(update={"run_id": state.run_id or uuid.uuid4().hex})
         async with contextlib.aclosing(_in_a_task(_events(self, state), not _in_turn(self))) as events:
             async for event in events: yield event
+        if next(self._runs) % _GIVE_BACK == 0: give_memory_back()
 
     async def arun(self,
                    state: PipelineState,  # text, number of results and filters

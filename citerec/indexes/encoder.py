@@ -304,15 +304,14 @@ class _Layer:
         at = f"encoder.layer.{number}"
         self.told = {name: w for name, w in weights.items() if name.startswith(f"{at}.")}, at, heads, eps
         self.lock, self.opened, self.done = threading.Lock(), dict[int, Any](), opened
-
-    @property
-    def is_smooth(self) -> bool: return any(name.endswith(".smooth") for name in self.told[0])
+        self.is_smooth = any(name.endswith(".smooth") for name in self.told[0])
 
     def __call__(self, x: np.ndarray, bits: int) -> np.ndarray:
         with self.lock:
             if bits not in self.opened:
                 self.opened[bits] = open_network(_LayerNetwork(*self.told, bits).whole())
                 self.done()
+                if not self.is_smooth: self.told = {}, *self.told[1:]  # it is computed in 32 bits only
         return self.opened[bits].run(None, {"x": x})[0]
 
 # %% ../../nbs/32_encoder.ipynb #w002
@@ -463,6 +462,7 @@ class BertEncoder:
         other = copy(self)
         other.layers = [_Layer(self.weights | own, number, self.heads, self.eps) if number in layers else layer
                         for number, layer in enumerate(self.layers)]
+        other.quick = self.quick if all(layer.is_smooth for layer in other.layers) else 32
         return other
 
     def token_ids(self,
