@@ -181,6 +181,7 @@ _MOST_LEAVES = 256  # of a tree; those that ship have 36 at most
 # lists of a tree with one number for each inner node
 _NODES = {"split_feature": int, "threshold": float, "decision_type": int, "left_child": int, "right_child": int}
 _LEFT, _OWN_WAY = 2, 8  # parts of LightGBM's code of a split: a missing value goes left; it goes its own way, else as 0
+_PLACE = {name: i for i, name in enumerate(NAMES)}
 _DECISIONS = {0, _LEFT, _OWN_WAY, _LEFT | _OWN_WAY}  # of numerical splits
 
 def _checked_numbers(fields: Mapping[str, str], names: Sequence[str]) -> tuple[dict[str, list[Any]], list[float]]:
@@ -196,9 +197,10 @@ def _checked_numbers(fields: Mapping[str, str], names: Sequence[str]) -> tuple[d
         raise ValueError("a number is not finite")
     # a split that asks only whether a signal is known has an infinite threshold
     nodes["threshold"] = [min(max(t, -_LARGEST), _LARGEST) for t in nodes["threshold"]]
-    if not set(nodes["split_feature"]) <= {*range(len(names))}: raise ValueError("a tree asks for an unknown signal")
-    if not set(nodes["decision_type"]) <= _DECISIONS: raise ValueError("a tree decides in an unknown way")
-    return nodes | {"split_feature": [NAMES.index(names[i]) for i in nodes["split_feature"]]}, values
+    if any(not 0 <= i < len(names) for i in nodes["split_feature"]):
+        raise ValueError("a tree asks for an unknown signal")
+    if not _DECISIONS.issuperset(nodes["decision_type"]): raise ValueError("a tree decides in an unknown way")
+    return nodes | {"split_feature": [_PLACE[names[i]] for i in nodes["split_feature"]]}, values
 
 # %% ../../nbs/46_ranker.ipynb #c020d6
 def _is_tree(left: Sequence[int], right: Sequence[int]) -> bool:
