@@ -16,9 +16,9 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -176,15 +176,39 @@ def _phrases(run: Sequence[Word]) -> set[str]:
     return {" ".join(stemmed[i : i + n]) for n in range(1, _LONGEST + 1) for i in range(len(stemmed) - n + 1)}
 
 # %% ../../nbs/52_query.ipynb #c009a1
+class _InTexts:
+    "In how many texts a phrase occurs; each phrase is looked for when it is first asked for."
+    def __init__(self, texts: Sequence[str], having: Callable[[str], np.ndarray] | None):
+        self._texts, self._having = texts, having
+        self._counts, self._read = dict[str, int](), dict[int, set[str]]()
+
+    def _phrases_of(self, row: int) -> set[str]:
+        if row not in self._read:
+            runs = runs_of_words(self._texts[row].lower())
+            self._read[row] = {p for run in runs for p in _phrases(run) if " " in p}
+        return self._read[row]
+
+    def __getitem__(self, phrase: str) -> int:  # once is not often enough to count
+        if not self._texts or " " not in phrase: return 0
+        if phrase not in self._counts:
+            asked = [s for s in phrase.split() if s not in _SMALL and len(s) > 1 and s.isalnum()]  # these are indexed
+            each = [*map(self._having, asked)] if self._having else []
+            rows = reduce(np.intersect1d, each).tolist() if each else range(len(self._texts))
+            found = sum(phrase in self._phrases_of(row) for row in rows)
+            self._counts[phrase] = found if found > 1 else 0
+        return self._counts[phrase]
+
 class Topics:
     "The phrases and words in the titles of a corpus, and how often they occur."
     def __init__(self,
                  titles: Sequence[str],
                  texts: Sequence[str] = (),  # abstracts, where there are few titles
                  frequencies: dict[str, int] | None = None,  # papers in which each stem occurs
+                 having: Callable[[str], np.ndarray] | None = None,  # stem -> rows of texts; None: all are read
                  ):
         self.papers = len(titles)
-        self.titles, self.abstracts = Counter[str](), Counter[str]()  # in how many of them each phrase and stem occurs
+        # in how many of them each phrase and stem occurs; of abstracts, phrases only
+        self.titles, self.abstracts = Counter[str](), _InTexts(texts, having)
         # how often a word occurs in titles, and how often it is the last word of a run there
         self.words, self.ends = Counter[str](), Counter[str]()
         for title in titles:
@@ -194,12 +218,9 @@ class Topics:
                 self.words.update(title[w.start : w.end] for w in run)
                 self.ends[title[run[-1].start : run[-1].end]] += 1
             self.titles.update(here)
-        for text in texts:
-            self.abstracts.update({p for run in runs_of_words(text.lower()) for p in _phrases(run) if " " in p})
         self.frequencies = frequencies if frequencies is not None else dict(self.titles)
-        for counts in (self.titles, self.abstracts):
-            for rare in [p for p, n in counts.items() if n == 1 and " " in p
-                         and (self.papers > _FEW or counts is self.abstracts)]: del counts[rare]
+        if self.papers > _FEW:  # a new table, because one that was larger keeps its size
+            self.titles = Counter({p: n for p, n in self.titles.items() if n > 1 or " " not in p})
 
     @classmethod
     def of(cls, corpus: Corpus) -> "Topics":
@@ -207,7 +228,7 @@ class Topics:
         papers = len(corpus.ids)
         if papers > LARGE: return cls._of_sample(corpus, range(0, papers, max(1, papers // _SAMPLED)))
         texts = corpus.store.by_row.texts(0, _FEW) if papers <= _FEW else ()
-        return cls(corpus.store.by_row.titles(), texts, corpus.lexical.frequencies)
+        return cls(corpus.store.by_row.titles(), texts, corpus.lexical.frequencies, corpus.lexical.having)
 
     @classmethod
     def _of_sample(cls, corpus: Corpus, rows: Sequence[int]) -> "Topics":

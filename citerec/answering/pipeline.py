@@ -18,6 +18,7 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ from ..agents.synthesis import SynthesisAgent, claim_in, recommend
 from ..ground.errors import InputError, ModelError, explain
 from ..ground.files import made_once
 from ..ground.quoting import counted, one_line
-from ..ground.running import attempt, background_loop, each_of, in_thread, refuse_fork
+from ..ground.running import attempt, background_loop, each_of, give_memory_back, in_thread, refuse_fork
 from ..ground.schema import AgentFailure, GroundedPaper, PipelineState, QueryAnalysis, RankedPaper, Record
 from ..ground.settings import Settings, load_settings
 from ..ranking.corpus import Corpus
@@ -325,6 +326,8 @@ def _reranking_agent(corpus: Corpus, settings: Settings, llm: LLM | None) -> Rer
     return RerankingAgent(corpus, settings, load_ranker(corpus), encoder, llm, missing)
 
 # %% ../../nbs/64_pipeline.ipynb #c_pipeline
+_GIVE_BACK = 8  # runs from one time to the next that memory is given back; the first one is after loading
+
 class Pipeline:
     "The agents as a LangGraph graph."
     def __init__(self,
@@ -348,6 +351,7 @@ class Pipeline:
                                         self.shelf),
             "synthesis": SynthesisAgent(corpus, settings)}
         self.agents = usual | (agents or {})
+        self._runs = count()
 
     def model_of(self,
                  agent: str,
@@ -388,8 +392,9 @@ class Pipeline:
         refuse_fork()
         check_text(state.user_text, self.settings.max_text_chars)
         state = state.model_copy(update={"run_id": state.run_id or uuid.uuid4().hex})
-        async with contextlib.aclosing(_in_a_task(_events(self, state))) as events:
+        async with contextlib.aclosing(_in_a_task(_events(self, state), not _in_turn(self))) as events:
             async for event in events: yield event
+        if next(self._runs) % _GIVE_BACK == 0: give_memory_back()
 
     async def arun(self,
                    state: PipelineState,  # text, number of results and filters
@@ -463,24 +468,39 @@ def _event(state: PipelineState, before: PipelineState, name: str) -> AgentEvent
     seconds = state.metadata["agents"][name]["seconds"]
     return AgentEvent(agent=name, seconds=seconds, size=_size(state, name), words=words, failure=failure, state=state)
 
+def _in_turn(pipeline: Pipeline) -> bool:
+    "Whether calling the agents one after the other is all that a run needs."
+    own = all(agent.__module__.startswith("citerec.") for agent in pipeline.agents.values())
+    return own and not pipeline.settings.checkpoint and pipeline.settings.system != "full"
+
+async def _one_by_one(pipeline: Pipeline, state: PipelineState) -> AsyncIterator[dict[str, dict[str, Any]]]:
+    "What each agent changes, by its name."
+    for name in agents_of(pipeline.settings):
+        update = await _run_agent(pipeline, name, state)
+        state = state.model_copy(update=update)
+        yield {name: update}
+
 async def _events(pipeline: Pipeline, state: PipelineState) -> AsyncIterator[AgentEvent]:
     "Run the graph, and keep its states where the settings name a file for them."
     async with contextlib.AsyncExitStack() as stack:
-        graph, config, path = pipeline.graph, dict[str, Any](), pipeline.settings.checkpoint
-        if path and (saver := await pipeline._saver(stack, path)):
-            graph, config = pipeline._graph(saver), {"configurable": {"thread_id": state.run_id}}
-        async for updates in graph.astream(state, config, stream_mode="updates"):
+        steps, path = _one_by_one(pipeline, state), pipeline.settings.checkpoint
+        if not _in_turn(pipeline):
+            saver = await pipeline._saver(stack, path) if path else None
+            config = {"configurable": {"thread_id": state.run_id}} if saver else {}
+            graph = pipeline._graph(saver) if saver else pipeline.graph
+            steps = graph.astream(state, config, stream_mode="updates")
+        async for updates in steps:
             for name, update in updates.items():
                 if name not in pipeline.agents: continue  # a retriever, whose answers agent 2 reports
                 before, state = state, state.model_copy(update=update)
                 yield _event(state, before, name)
 
 # %% ../../nbs/64_pipeline.ipynb #c_intask
-async def _in_a_task(events: AsyncIterator[AgentEvent]) -> AsyncGenerator[AgentEvent, None]:
+async def _in_a_task(events: AsyncIterator[AgentEvent], traceable: bool = True) -> AsyncGenerator[AgentEvent, None]:
     "Run what makes the events in a task of its own, untraced; it ends when nobody listens any more."
     waiting: asyncio.Queue[AgentEvent | Exception | None] = asyncio.Queue()
     async def run() -> None:
-        with untraced():
+        with untraced() if traceable else contextlib.nullcontext():
             try:
                 async for event in events: waiting.put_nowait(event)
                 waiting.put_nowait(None)

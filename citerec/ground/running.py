@@ -4,11 +4,12 @@
 
 # %% auto #0
 __all__ = ['T', 'refuse_fork', 'background_loop', 'each_of', 'in_thread', 'attempt', 'Slots', 'workers_of', 'each_part',
-           'are_here', 'share_folder']
+           'are_here', 'share_folder', 'give_memory_back']
 
 # %% ../../nbs/05_running.ipynb #c003
 import asyncio
 import contextlib
+import ctypes
 import logging
 import os
 import queue
@@ -265,3 +266,9 @@ def share_folder(workers: Any,  # a `distributed.Client`
     folder.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=folder, prefix=".seen") as trial, _lost_cluster():
         return all(workers.run(partial(os.path.exists, trial.name)).values())
+
+# %% ../../nbs/05_running.ipynb #x041b
+def give_memory_back() -> None:
+    "Give memory that is no longer used back to the system, in a thread, where the C library can do that."
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim: threading.Thread(target=trim, args=(0,), name="memory", daemon=True).start()

@@ -394,7 +394,9 @@ class ContextIndex:
         first, same = different(contexts)
         words, called = _open_words(folder, len(contexts), old=True)
         vectors = read_vectors(folder / "vectors", [contexts[i][0] for i in first])[same]
-        ids, citing, cited = (np.array([c[i] for c in contexts]) for i in range(3))
+        ids, cited = (np.array([c[i] for c in contexts]) for i in (0, 2))
+        once: dict[str, str] = {}  # a document has many sentences, and its name is kept once
+        citing = np.array([once.setdefault(c[1], c[1]) for c in contexts], dtype=object)
         return cls(vectors, *words, called, citing, cited, np.ones(len(contexts), dtype=bool), ids)
 
     @classmethod

@@ -21,7 +21,8 @@ from scipy import sparse
 from tqdm.auto import tqdm
 
 from citerec.indexes.store import (
-    LARGE, checked_array, checked_starts, map_array, map_arrays, matrix_arrays, matrix_in, top_k, write_arrays,
+    LARGE, checked_array, checked_starts, map_array, map_arrays, matrix_arrays, matrix_in, set_aside, top_k,
+    write_arrays,
 )
 from ..ground.errors import CorpusError
 from ..ground.files import MOST_JSON, REPAIR, read_json, reading, shipped_words, whole_folder, write_atomically
@@ -140,6 +141,7 @@ def _open_index(folder: Path) -> tuple[Any, dict[str, Any]]:
     checked_starts(indptr, len(indptr) - 1, len(indices))
     checked_array(indices, "i", (None,), 0, texts - 1)
     checked_array(data, "f", (len(indices),), 0, _MOST_SCORE)
+    set_aside(data, indices)  # a query needs a few of their words
     index = bm25s.BM25(k1=K1, b=B, method="lucene")  # only what makes an index reads its parameters
     index.scores = {"data": data, "indices": indices, "indptr": indptr, "num_docs": texts}
     index.nonoccurrence_array = None  # of other ways to weigh words
@@ -160,7 +162,7 @@ class LexicalIndex:
             self._bm25, kept = _open_index(folder)
             self.size: int = kept["papers"]
             self.frequencies: dict[str, int] = kept["frequencies"]  # papers in which each stem occurs
-        self._scores = lru_cache(maxsize=32)(self._score)  # several agents need the scores of a text and its claims
+        self._scores = lru_cache(maxsize=16)(self._score)  # several agents need the scores of a text and its claims
 
     def _score(self, known: tuple[str, ...]) -> np.ndarray:
         with reading(f"The word index in {self.folder}"):

@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['LARGE', 'SCHEMA_VERSION', 'REBUILD', 'Brief', 'QUERIES', 'PackedTexts', 'pack_texts', 'Concepts', 'pack_concepts',
-           'write_arrays', 'array_at', 'map_array', 'map_arrays', 'checked_array', 'checked_starts', 'checked_csr',
-           'matrix_arrays', 'matrix_in', 'pool_free_memory', 'is_database', 'ByRow', 'Store', 'is_sound', 'RowsById',
-           'changed_papers', 'write_queries', 'stored_queries', 'top_k']
+           'write_arrays', 'array_at', 'map_array', 'set_aside', 'map_arrays', 'checked_array', 'checked_starts',
+           'checked_csr', 'matrix_arrays', 'matrix_in', 'pool_free_memory', 'is_database', 'ByRow', 'Store', 'is_sound',
+           'RowsById', 'changed_papers', 'write_queries', 'stored_queries', 'top_k']
 
 # %% ../../nbs/30_store.ipynb #c003
 import ctypes
 import json
+import mmap
 import re
 import sqlite3
 import struct
@@ -153,6 +154,13 @@ def map_array(path: Path,  # an .npy file
     "The array of a file. Raises what `array_at` raises, and for a link or a device."
     size = plain_file(path, _MOST)
     with path.open("rb") as file: return array_at(file, size, path)
+
+def set_aside(*arrays: np.ndarray,  # mapped ones, which may have been checked as a whole
+              ) -> None:
+    "Let go of what is in memory of mapped arrays; what is used again is read again."
+    for one in arrays:
+        mapped = getattr(one, "_mmap", None) or getattr(one.base, "_mmap", None)
+        if hasattr(mapped, "madvise") and hasattr(mmap, "MADV_DONTNEED"): mapped.madvise(mmap.MADV_DONTNEED)
 
 # %% ../../nbs/30_store.ipynb #p014z
 def _member(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, size: int) -> np.ndarray:

@@ -301,6 +301,7 @@ class Entry:
     kind: str = ""  # its type by the name of BibTeX: "article", "inproceedings"; "" where it has none
     people: dict[str, tuple[Name, ...]] = field(default_factory=dict)  # "author", "editor" … -> their names
     heir: "Entry | None" = None  # the same with the fields that it inherits; None: it inherits nothing
+    place: str = ""  # where it stands in a file without lines: "p. 12, [34]"; "" in a file of text
 
     @property
     def whole(self) -> "Entry":

@@ -5,14 +5,16 @@
 # %% auto #0
 __all__ = ['STYLES', 'FORMS', 'citation_key', 'citation_keys', 'bibtex_type', 'entry_of', 'latex_title', 'bibtex_of',
            'bibtex_entry', 'to_bibtex', 'ris_of', 'to_ris', 'csl_of', 'to_csl', 'markdown_text', 'markdown_address',
-           'to_markdown', 'formatted', 'written', 'Citable']
+           'to_markdown', 'formatted', 'written', 'Citable', 'read_references', 'read_reference']
 
 # %% ../../nbs/12_references.ipynb #c003
 import json
 import re
 import unicodedata
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -22,8 +24,8 @@ from ..ground.files import shipped, shipped_words
 from ..ground.identity import normal_arxiv_id, normal_doi
 from ..ground.schema import Paper
 from citerec.markup.formats import (
-    ARCHIVES, CSL_FIELDS, CSL_KINDS, LITERAL, OTHERS, RIS_FIELDS, RIS_KINDS, Entry, Name, bib_entries, is_formula,
-    latex_name, name_parts, to_latex,
+    ARCHIVES, CSL_FIELDS, CSL_KINDS, GROUP_NAME, LITERAL, OTHERS, RIS_FIELDS, RIS_KINDS, Entry, Name, bib_entries,
+    is_formula, latex_name, name_parts, to_latex,
 )
 
 # %% ../../nbs/12_references.ipynb #c005
@@ -510,3 +512,399 @@ class Citable:
                ) -> str:  # a line a paper
         "References in the style of a journal."
         return "\n".join(formatted(self.papers(), style))
+
+# %% ../../nbs/12_references.ipynb #x042b
+_LETTERS = [c for c in map(chr, range(0x41, 0x530)) if c.isalpha()]
+_UPPER = f"[{''.join(c for c in _LETTERS if c.isupper())}\u4e00-\u9fff]"  # Chinese family names count as capitals
+_LOWER = f"[{''.join(c for c in _LETTERS if c.islower())}]"
+_DOI = re.compile(r"(?:\bdoi\s*[:.]?\s*(?=\S*10\.)|\bdoi\s+)?(?:https?://(?:dx\.|www\.)?doi\.org/\s?|doi:\s?)?"
+                  r"\b(10\.\d{4,9}(?:\.\d+)*/[^\s\"<>“”]+)", re.IGNORECASE)
+_ARXIV = re.compile(r"""
+    (?:\bhttps?://)?(?:www\.)?\barxiv\.org/(?:abs|pdf|html)/(?P<a>[\w.-]+(?:/\d{7})?(?:v\d+)?)(?:\.pdf)?
+  | \b(?:(?:arxiv\s(?:e-?prints?|preprint)|corr|eprint)[,:]?\s*)?(?:arxiv\s?:\s?|(?:arxiv\s)?abs/)
+    (?P<b>\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[a-z]{2})?/\d{7}(?:v\d+)?)(?:\s?\[[\w.,\s-]{1,20}\])?
+  | \b(?:arxiv\s(?:e-?prints?|preprint)|corr|eprint|arxiv)[,:.]?\s*\(?
+    (?P<c>\d{4}\.\d{4,5}(?:v\d+)?)\)?""", re.IGNORECASE | re.VERBOSE)
+_WEB = re.compile(r"""(?:\[online\]\.?\s*)?
+    (?:\(?\b(?:available(?:\s(?:at|from|online))?|retrieved\s[^.]{0,40}?from|url|from)\b
+  \s?[:,]?\s*)?<?\b((?:https?://|www\.)[^\s<>"“”]+)>?""", re.IGNORECASE | re.VERBOSE)
+_SEEN = re.compile(r"[\[(]?\b(?:last\s)?(?:accessed|visited|retrieved|access(?:ed)?\sdate)\b:?[^()\[\];]{0,30}?"
+                   r"(?:19|20)\d\d(?:-\d\d-\d\d)?[^\w)\]]{0,3}[)\]]?\.?", re.IGNORECASE)
+_LEFT_OVER = re.compile(r"\s*\b(?:https?|doi|url|is[bs]n[\s:]*[\dx-]*|pmid:?\s*\d+|pmcid:?\s*\w+)\b[\s:.]*(?=[.,;]|$)",
+                        re.IGNORECASE)
+_LONGEST_REFERENCE = 4000  # characters; a longer text holds something else
+_TRAILING = ".,;:)]}'’”"
+
+def _closed_end(address: str) -> str:
+    "An address without the signs of the sentence at its end; a bracket stays where it was opened in it."
+    while address and (address[-1] in ".,;:'’”" or address[-1] in ")]" and
+                       address.count(")" if address[-1] == ")" else "]") > address.count(
+                           "(" if address[-1] == ")" else "[")):
+        address = address[:-1]
+    return address
+
+def _taken_out(text: str) -> tuple[str, dict[str, str]]:
+    "A reference without its identifiers and addresses, and these as fields."
+    fields: dict[str, str] = {}
+    def note(name: str, value: str) -> str:
+        if value: fields.setdefault(name, value)
+        return " "
+    def doi(m: re.Match[str]) -> str:
+        found = _closed_end(m[1])
+        if arxiv := normal_arxiv_id(found): return note("eprint", arxiv) + m[0][len(m[0].rstrip(_TRAILING)) :]
+        return note("doi", normal_doi(found) or "") + " ."
+    def arxiv(m: re.Match[str]) -> str:
+        found = normal_arxiv_id(_closed_end(m["a"] or m["b"] or m["c"]))
+        if not found: return m[0]
+        note("eprint", found)
+        return " arXiv " if m["a"] is None else " "
+    def web(m: re.Match[str]) -> str: return note("url", _closed_end(m[1])) + " "
+    text = _DOI.sub(doi, text)
+    text = _ARXIV.sub(arxiv, text)
+    text = _SEEN.sub(" ", _WEB.sub(web, text))
+    if fields.get("eprint"): fields["archiveprefix"] = "arXiv"
+    text = _LEFT_OVER.sub(" ", text)
+    return " ".join(text.split()), fields
+
+# %% ../../nbs/12_references.ipynb #x042e
+_PART = (r"(?:(?:[vV][ao]n|[dD]e[rnls]?|[dD][aiou]s?|[dD]ell[ao]|[lL][aeo]s?|[tT]e[rn]|zu[rm]?|a[fl]|[eE]l|bin|ibn|Ben"
+         r"|St\.|’t|'t|y|e|i)\s)")  # "van der", "de la"
+_WORD_OF_NAME = rf"(?:[dDlL]['’](?={_UPPER})|(?:al|el|d|bin)-(?={_UPPER}))?{_UPPER}[^\W\d_]*(?:['’`´‐‑-]\s?[^\W\d_]+)*"
+_LONG_WORD = rf"(?=['’\w-]{{2}}|[\u4e00-\u9fff]){_WORD_OF_NAME}(?!\w)"
+_LAST = rf"{_PART}{{0,3}}{_LONG_WORD}(?:\s{_PART}{{0,2}}{_LONG_WORD}){{0,2}}"
+_DOTTED = rf"{_UPPER}{_LOWER}?\.(?:[\s‐‑-]{{0,2}}{_UPPER}{_LOWER}?\.|-{_LOWER}\.){{0,5}}"
+_SUFFIX = r"(?:,?\s(?:Jr|Sr)\b\.?|,?\s(?:II|III|IV)\b)"
+_FIRST = rf"(?:{_DOTTED}|{_WORD_OF_NAME}(?!\w)|{_UPPER}(?!\w))"
+_WAYS = {
+    "turned": rf"{_LAST}(?:,\s(?:Jr|Sr|II|III)\b\.?)?,\s?{_DOTTED}(?:\s?{_LOWER}\.){{0,3}}{_SUFFIX}?",
+    "plain": rf"{_FIRST}(?:(?:[\s‐‑-]|(?<=\.)){_FIRST}){{0,3}}?(?:\s|(?<=\.)){_LAST}{_SUFFIX}?",
+    "bare": rf"{_LAST}\s(?:{_UPPER}-?){{1,4}}(?![\w’'])(?!\.[\s-]?{_UPPER}\.)(?:\s(?:Jr|Sr|2nd|3rd|II|III))?",
+    "full": rf"{_LAST},\s(?:{_LONG_WORD}(?:[\s‐‑-]{_LONG_WORD}){{0,2}}(?:\s{_UPPER}(?!\w)\.?)?(?:\s?{_DOTTED})?"
+            rf"|{_DOTTED}\s?{_LONG_WORD}(?=[,;]|\sand\b)|{_DOTTED}|{_UPPER}(?!\w)){_SUFFIX}?",
+}
+_NAMES = {way: re.compile(pattern) for way, pattern in _WAYS.items()}
+_GLUE = re.compile(r"\s*(?:[,;]\s*(?:and|&|und|et|y|e)\s+|[,;]\s*(?!et\.?\sal)|\s(?:and|&|und|y)\s+|\s?&\s?)")
+_AND_OTHERS = re.compile(r"[,;]?\s*(?:,?\s(?:and|&)\s+)?(?:\bet\.?\sal\b\.?|\bu\.\s?a\.|…|\.\s?\.\s?\."
+                         r"|(?:\band|,|&)\s(?:others|collaborators|colleagues|contributors)\b)"
+                         r"(?:[,;]?\s*(?=…|\.\.\.))?")
+_MANY = re.compile(r"[,;]?\s*(?:…|\.\s?\.\s?\.)\s*(?:&\s*|and\s+)?")  # names that APA leaves out before the last one
+
+_ALONE = re.compile(rf"({_LONG_WORD}),\s")  # a name of one word among others
+_GROUP = re.compile(rf"((?!Mc|Mac|De|Di|La|Le|Van|Von|O['’])(?:{_UPPER}\w*{_LOWER}{_UPPER}\w*|{_UPPER}{{2,}}\w*"
+                    r"|\w+-AI)),\s")  # OpenAI
+_SMALL_TURNED = re.compile(rf"([^\W\d_]+,\s?{_DOTTED})")
+
+def _listed(text: str, way: str) -> tuple[int, list[str], bool]:
+    "Where a list of names ends that is written in one way, the names, and whether others are not listed."
+    names, at, others = list[str](), 0, False
+    pattern = _NAMES["full" if way == "mixed" else way]
+    group = _GROUP.match(text) if way == "plain" else None
+    if group and pattern.match(text, group.end()): names, at = [group[1]], group.end()
+    while m := pattern.match(text, at) or (_SMALL_TURNED.match(text, at) if names and way == "turned" else None):
+        names.append(m[0])
+        if way == "mixed": pattern = _NAMES["plain"]
+        end = m.end()
+        if more := _AND_OTHERS.match(text, end):
+            if (skip := _MANY.match(text, end)) and pattern.match(text, skip.end()):
+                at, others = skip.end(), True
+                continue
+            return more.end(), names, True
+        glue = _GLUE.match(text, end)
+        if not glue: return end, names, others
+        at = glue.end()
+        if pattern.match(text, at) or way == "turned" and _SMALL_TURNED.match(text, at): continue
+        alone = _ALONE.match(text, at) if way != "turned" else None
+        after = alone and pattern.match(text, alone.end())
+        if not alone or not after or re.match(_DOTTED, after[0]): return end, names, others
+        names.append(alone[1])
+        at = alone.end()
+    return (at if names else 0), names, others
+
+# %% ../../nbs/12_references.ipynb #x042h
+_QUOTED = re.compile(r"[“\"„«]\s?([^”\"“„«»]{6,400}?)[,.;]?\s?(?:[”\"»]|“(?=\s|$|[,.]))"
+                     r"|``(.{6,400}?)[,.;]?\s?''|‘([^’]{12,300}?)[,.]?’(?=[,.\s])")
+_PRINTED_YEAR = r"(?:1[89]|20)\d\d"
+_DATED = re.compile(rf"[.,:]?\s*[(\[]\s?(?:({_PRINTED_YEAR})\s?(?:[a-z]\b)?(?:[/–-]\d{{2,4}})?"
+                    rf"(?:[,;]\s?[^)\]]{{1,40}})?"
+                    rf"|in press|in prep\w*\.?|n\.?\s?d\.?|forthcoming|to appear|submitted)\s?[)\]]\s?[.,:;]?\s*"
+                    rf"|[.,]\s+({_PRINTED_YEAR})\s?[a-z]?(?:,\s(?!pp)[A-Z][a-z]+(?:\s\d{{1,2}})?)?\s?[.,:]\s+(?=\S)"
+                    rf"|(?<=\.)\s+({_PRINTED_YEAR})\s?[a-z]?\s?[.,:]\s+(?=\S)", re.IGNORECASE)
+_EDITORS = re.compile(r",?\s*[(\[](?:eds?|editors?|hrsg|herausgeber|coords?)\b\.?[)\]]"
+                      r"|,\s(?:eds?|editors?|hrsg)\.?\s*$", re.IGNORECASE)
+_AGAIN = re.compile(r"^(?:[—–_-]\s?){2,}[.,:]?\s*|^[—―][.,:]?\s+")  # a line in place of the same authors
+_CONNECTIVES = frozenset("""and et al und others the of for de la van von der den y e van't with on behalf team
+in""".split())
+
+@dataclass(frozen=True)
+class _Reading:
+    "One way to read a reference."
+    way: str  # how the title is found: "quoted", "dated", "colon", "stop", "comma" or "first"
+    names: tuple[str, ...]  # as printed
+    others: bool
+    year: str  # of a date before the title; else ""
+    rest: str  # the title and what follows; for "quoted", what follows
+    title: str = ""  # known here only for "quoted"
+
+def _only_names(text: str) -> bool:
+    "Whether a text may be a list of authors: no sentence ends in it, and hardly any word is in small letters."
+    if re.search(r"[^\W\d_]{4,}\.\s+\S",
+                 re.sub(r"\b(?:eds?|others|et al|Inc|Corp|Dept|Univ)\.", "", text)): return False
+    small = [w for w in re.findall(r"(?<![\w'’-])[^\W\d_][\w'’-]*", text) if w[0].islower()]
+    return sum(w not in _CONNECTIVES for w in small) <= max(1, len(text.split()) // 5) and not re.search(r"\d{2}|[?!]",
+                                                                                                         text)
+
+def _names_in(text: str) -> tuple[tuple[str, ...], bool]:
+    "The names in a text that is nothing but a list of authors, and whether others are not listed."
+    text = _EDITORS.sub("", text).strip(" .,:;")
+    whole = f"{text}." if re.search(rf"(?:^|[\s.-]){_UPPER}$", text) else text
+    best = max((_listed(whole, way) for way in (*_WAYS, "mixed")), key=lambda found: (found[0], len(found[1])))
+    if best[0] >= len(text) - 1: return tuple(best[1]), best[2]
+    ended = re.split(r"[,;]?\s+(?:et\.? al\b\.?|and others\b)", whole)
+    others = len(ended) > 1 or "…" in text
+    parts = [re.sub(r"(?<=\w\w)\.$", "", p.strip(" ,")) for p in re.split(r";|,?\s+(?:and|&)\s+|…", ended[0])]
+    if len(parts) == 1 and not GROUP_NAME.search(ended[0]) or any(p.count(",") > 1 for p in parts):
+        parts = [n for p in parts for n in _by_commas(p)]
+    return tuple(p for p in parts if re.search(r"[^\W\d_]{2}", p)), others
+
+def _by_commas(text: str) -> list[str]:
+    "Names between commas; a part that is only initials belongs to the name before it."
+    names = list[str]()
+    for part in filter(None, map(str.strip, text.split(","))):
+        if names and re.fullmatch(rf"(?:{_DOTTED}|{_UPPER}{{1,3}}|Jr\.?|Sr\.?)", part): names[-1] += f", {part}"
+        else: names.append(part)
+    return names
+
+# %% ../../nbs/12_references.ipynb #x042j
+_AFTER_NAMES = {  # what stands between the authors and the title
+    "colon": re.compile(r"(?:,?\s*\(?[Ee]ds?\.?\)?)?\s?:\s+"),
+    "stop": re.compile(r"(?:,?\s*[(\[]?[Ee](?:ds?|ditors?)\b\.?[)\]]?)?\s?\.\s+"
+                       r"|(?<=\.)(?:,?\s*\([Ee]ds?\.?\)[.,]?)?\s+"),
+    "comma": re.compile(r",\s+")}
+
+def _readings(text: str) -> list[_Reading]:
+    "The ways to read a reference without its identifiers, the surest first."
+    found = list[_Reading]()
+    if (m := _QUOTED.search(text)) and m.start() < 700:
+        before, title = text[: m.start()], next(filter(None, m.groups()))
+        dated = _DATED.search(f"{before.rstrip()} .")
+        head = before[: dated.start()] if dated else before
+        if len(title.split()) > 1 and (_only_names(head) or not head.strip()):
+            year = next(filter(None, dated.groups()), "") if dated else ""
+            found.append(_Reading("quoted", *_names_in(head), year, text[m.end() :].strip(" ,."), title))
+    for m in _DATED.finditer(text, 2):
+        if m.start() > 1500: break
+        if _only_names(text[: m.start()]) and m.end() < len(text):
+            year = next(filter(None, m.groups()), "")
+            found.append(_Reading("dated", *_names_in(text[: m.start()]), year, text[m.end() :]))
+            break
+    listed = sorted(((*_listed(text, way),) for way in (*_WAYS, "mixed")), key=lambda of: (-of[0], -len(of[1])))
+    for end, names, others in listed:
+        if not names: continue
+        way = next((way for way, pattern in _AFTER_NAMES.items() if pattern.match(text, end)), "")
+        if not way or way == "comma" and end < listed[0][0]: continue
+        found.append(_Reading(way, tuple(names), others, "",
+                              text[_AFTER_NAMES[way].match(text, end).end() :]))  # type: ignore[union-attr]
+        first, last = names[0], names[-1]
+        odd = len(names) > 1 and re.match(_DOTTED, first) and not re.match(_DOTTED, last) and not others
+        if odd and (cut := text.rfind(f", {last}", 0, end)) > 0:  # what looks like the last name may be the title
+            found.append(_Reading("comma", tuple(names[:-1]), others, "", text[cut + 2 :]))
+    group = None if found else re.match(r"([^.:“\"]{2,90})([.:])\s+(?=\S)", text)
+    if group and _only_names(group[1]) and group.end() < len(text) - 8:
+        found.append(_Reading("stop" if group[2] == "." else "colon", *_names_in(group[1]), "", text[group.end() :]))
+    return [*found, _Reading("first", (), False, "", text)]
+
+# %% ../../nbs/12_references.ipynb #x042m
+_CUES = shipped_words("references")
+_SHORTENED = frozenset(_CUES["before a full stop"])
+_PLACE = re.compile(rf"(?:In:?\s|in:?\s+(?={_UPPER})|(?i:{'|'.join(_CUES['venues begin with'])})(?!\w)"
+                    rf"|\[?(?:Online|Computer software|Data set|Preprint)\]?|\(?{_PRINTED_YEAR}"
+                    rf"|{_UPPER}[\w. ]{{1,20}}(?:,\s[A-Z][\w.]{{1,3}}){{0,2}}:\s{_UPPER})")
+_NUMBERED = re.compile(r"(?:[^.?!]|\.(?=,|\s\d)){2,90}?[\s,;:](?:\(?(?:vol\.|volume|no\.)?\s?\d{1,4}\s?[(:,;]"
+                       rf"|\d{{1,4}}\s?\(|pp?\.\s?\d|pages\s\d|{_PRINTED_YEAR}\b)")
+_END = re.compile(r"([.?!])[”’\")]?\s+(?=\S)|[.?!]?$")
+
+def _is_place(text: str) -> bool:
+    "Whether a text may begin with a venue, a date or an address."
+    return bool(_PLACE.match(text) or _NUMBERED.match(text))
+
+def _ends(text: str) -> list[tuple[int, int]]:
+    "Where a title may end, and where what follows begins."
+    out = list[tuple[int, int]]()
+    for m in _END.finditer(text, 1):
+        word = re.search(r"[\w.’'-]*$", text[: m.start()])
+        last = (word[0] if word else "").lower()
+        apart = word is None or not text[word.start() - 1 : word.start()].strip()
+        short = m[1] == "." and apart and (last in _SHORTENED or re.fullmatch(r"(?:\w\.)*\w", last)
+                                           and not last.isdigit())
+        if short and not _PLACE.match(text, m.end()): continue
+        if m.end() < len(text) and text[m.end()].islower() and not _is_place(text[m.end() :]): continue
+        out.append((m.start() + (m[1] in ("?", "!") if m[1] else 0), m.end()))
+    return out or [(len(text), len(text))]
+
+def _title_and_place(reading: _Reading) -> tuple[str, str, bool]:
+    "Title, what follows, and whether something that looks like a venue does."
+    text = reading.rest
+    if reading.way == "quoted": return reading.title, text, True
+    if reading.way == "comma":
+        commas = [m for m in re.finditer(r",\s+", text) if len(text[: m.start()].split()) > 1]
+        m = next((m for m in commas if _is_place(text[m.end() :])), None)
+        stop = next((at for at in _ends(text) if _PLACE.match(text, at[1])), None)
+        if m and not (stop and stop[0] < m.start()): return text[: m.start()], text[m.end() :], True
+        return (text[: stop[0]], text[stop[1] :], True) if stop else (text, "", False)
+    ends = _ends(text)
+    placed = next((at for at in ends if at[1] >= len(text) or _is_place(text[at[1] :])), ends[0])
+    first = ends[0]
+    if text[first[0] - 1] in "?!" or placed == first or placed[1] < len(text) and _PLACE.match(text, placed[1]) \
+            and placed == ends[min(1, len(ends) - 1)] and len(text[: first[0]].split()) < 4: first = placed
+    return text[: first[0]], text[first[1] :], _is_place(text[first[1] :])
+
+# %% ../../nbs/12_references.ipynb #x042o
+_PAGES_OF = re.compile(r"(?:\bpp?\.?|\bpages?|\bS\.)\s?([\w.]*\d+(?:\s?[–—‒-]+\s?[\w.]*\d+)?)"
+                       r"|(?<=[:,;])\s?([A-Za-z]?\d+\s?[–—‒-]+\s?[A-Za-z]?\d+)\b"
+                       r"|(?<=\d\):)\s?([\w.]+)|(?<=\d:)\s?(\d[\w.]*)")
+_VOLUME = re.compile(r"\b(?:vol(?:ume)?\.?|Bd\.)\s?(\w*\d+\w*)|(?<=;)\s?(\d{1,4})(?=[(:])"
+                     r"|(?<=[\s,])((?!(?:19|20)\d\d)\d{1,4})\s?(?=[(:,;]\s?(?:no|\d)|\s?\(\d)", re.IGNORECASE)
+_NUMBER_OF = re.compile(r"\b(?:no|number|issue|iss|Nr)\.?\s?(\w*\d[\w–/-]*)|(?<=\d)\s?\((\d{1,3}(?:[–/-]\d{1,3})?)\)",
+                        re.IGNORECASE)
+_NO_VENUE = re.compile(r"^\(?(?:\d+(?![\w]|\s[A-Z])|pp?\.|pages|vol\b|volume|no\.|accessed|available|eds?\b"
+                       r"|(?:in\s)?(?:preparation|press)\b|to appear\.?$|under review|manuscript|submitted|arxiv\b"
+                       r"|preprint\b)", re.IGNORECASE)
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Spring|Summer|Fall|Winter)[a-z]{0,6}\.?"
+_AFTER_VENUE = re.compile(rf"""[,.;:]?\s*(?:,\s*|\s|^)(?:
+    \(?\b(?:vol(?:ume)?|no|number|pp?|pages?|S|Bd|art(?:icle)?|chapter|ch)\b\.?\s?[\w.]*\d
+  | \(?(?:{_MONTH}\s(?:\d\d?,?\s)?)?{_PRINTED_YEAR}[a-z]?\)?(?=[,.;:\s)]*$|[;.,:]|\)\s?[.,]?)
+  | \d{{1,4}}\s?[(:,;–-]|\d+\s?$|\(\d{{1,4}}\)\s?:|edited\sby\b|\(?eds?\b\.?)""", re.IGNORECASE | re.VERBOSE)
+_HOUSES = re.compile(rf"(?:[.,]\s+|\()(?:ACM\b(?!\s+\w)|IEEE(?:\sPress|\sComputer)?(?=[.,]|$)"
+                     rf"|{'|'.join(_CUES['publishers'])})", re.IGNORECASE)
+
+def _venue(place: str) -> tuple[str, bool]:
+    "The venue at the beginning of what follows a title, and whether it is said to be a part of another work."
+    m = re.match(r"In:?\s+", place, re.IGNORECASE)
+    text = place[m.end() :] if m else place
+    edited = re.search(r"^(.{2,300}?)\(?\b[Ee]d(?:s|itors?)?\b\.?\)?[.,:]?\s+", text)
+    if edited and _only_names(edited[1]): text = text[edited.end() :]
+    if _NO_VENUE.match(text): return "", bool(m)
+    cuts = [c.start() for pattern in (_AFTER_VENUE, _HOUSES) if (c := pattern.search(text, 2))]
+    sentence = next((a for a, b in _ends(text) if b < len(text) and len(text[:a]) > 3
+                     and not re.search(r"\b[A-Z][a-z]{0,7}$", text[:a].rstrip(".")[-8:] if text[a : a + 1] == "."
+                                       else "")), len(text))
+    name = text[: min([*cuts, sentence, len(text)])].strip(" .,;:(")
+    if name.count("(") > name.count(")"): name = name.rpartition("(")[0].strip(" ,;") or name
+    return name if re.search(r"[^\W\d_]{2}", name) else "", bool(m)
+
+def _year_in(place: str) -> str:
+    "The year of publication in what follows a title; \"\" where there is none."
+    plain = re.sub(r"(?:\bpp?\.?|\bpages?|[:,])\s?[A-Za-z]?\d+\s?[–—‒-]+\s?[A-Za-z]?\d+", " ", place)
+    plain = re.sub(r"\d+\s?[–—‒-]\s?\d+", " ", plain)
+    for pattern in (rf"\(\s?(?:[^()]{{0,30}}?[\s,])?({_PRINTED_YEAR})[a-z]?\s?\)",
+                    rf"(?:^|[.,]\s)({_PRINTED_YEAR})(?:\s\w{{3}}(?:\s\d\d?)?)?\s?;",
+                    rf"(?<=[,.]\s)(?:[^\W\d_]{{3,9}}\.?\s(?:\d\d?,?\s)?)?({_PRINTED_YEAR})[a-z]?(?=\s?[.,;]|\s?$)",
+                    rf"(?<![\d/.:-])({_PRINTED_YEAR})[a-z]?(?![\d/]|-\d)"):
+        if found := re.findall(pattern, plain): return str(found[-1])
+    short = re.search(r"[’'](\d\d)\b", plain)
+    return ("20" if int(short[1]) < 50 else "19") + short[1] if short else ""
+
+# %% ../../nbs/12_references.ipynb #x042r
+_LABEL = re.compile(r"\s*(?:\[([^\[\]]{1,40})\]|\((\d{1,4})\)|(\d{1,4})[.)](?=\s|[^\W\d_]|[“\"])"
+                    r"|(\d{1,3})\s(?=[^\W\d_]))\s*")
+_BOOK = re.compile(rf"\bpublish|\bverlag\b|\bedition\b|\bed\.\)|{'|'.join(_CUES['publishers'])}", re.IGNORECASE)
+_UNCERTAIN = "its parts are not certain: compare it with the page"
+
+def _name(printed: str, bare: bool) -> Name:
+    "A printed name in parts; `bare`: its initials have no full stops."
+    plain = printed.strip(" ,;")
+    if bare and (m := re.fullmatch(rf"({_LAST})\s((?:{_UPPER}-?){{1,4}})(?:\s(?:Jr|Sr|2nd|3rd|II|III))?", plain)):
+        return name_parts(f"{m[1]}, {' '.join(f'{c}.' for c in m[2].replace('-', ''))}")
+    return name_parts(re.sub(r",?\s(Jr|Sr)\.?$", r" \1.", plain))
+
+def _kind(place: str, venue: str, inside: bool, fields: Mapping[str, str]) -> str:
+    "The type of BibTeX for what follows a title."
+    if _THESIS.search(place): return "phdthesis"
+    if _REPORT.search(place): return "techreport"
+    if _PREPRINT.search(venue or place) or not venue and fields.get("eprint"): return "misc"
+    if inside: return "inproceedings"
+    if not venue: return "misc"
+    kind = bibtex_type(venue)
+    part = _VOLUME.search(place) or _CONFERENCE.search(venue)
+    if kind == "book" or _BOOK.search(place) and not part: return "book"
+    return "article" if kind == "misc" else kind
+
+def _as_entry(reading: _Reading, fields: Mapping[str, str]) -> Entry:
+    "A reading of a reference as an entry without key."
+    title, place, placed = _title_and_place(reading)
+    if house := re.search(rf"\s\(([^()]{{3,60}}),\s({_PRINTED_YEAR})\)$",
+                          title): title, place = title[: house.start()], f"{house[1]}, {house[2]}. {place}"
+    title = re.sub(r"\s*\[(?:[A-Z]{1,2}(?:/OL)?|Online|Computer software|Data set|Preprint|Blog post)\]", "",
+                   title).strip(" .,;:“”\"'‘`")
+    dated = re.search(rf",?\s(?:{_MONTH}\s)?\(?({_PRINTED_YEAR})\)?$",
+                      title) if not place and not reading.year else None
+    if dated: title = title[: dated.start()].rstrip(",")
+    venue, inside = _venue(place)
+    kind = _kind(place, venue, inside, fields)
+    own = {"title": title, _VENUE_FIELDS.get(kind, "howpublished"): venue, "year": reading.year
+           or (dated[1] if dated else _year_in(place))}
+    for name, pattern in (("volume", _VOLUME), ("number", _NUMBER_OF), ("pages", _PAGES_OF)):
+        if m := pattern.search(place): own[name] = next(filter(None, m.groups()), "")
+    own["pages"] = re.sub(r"\s?[–—‒-]+\s?", "–", own.get("pages", ""))
+    bare = all(map(_NAMES["bare"].fullmatch, reading.names))
+    names = tuple(n for name in reading.names if (n := _name(name, bare)) and n != OTHERS)
+    if names and (reading.others): names = (*names, OTHERS)
+    sure = (placed or not place) and reading.way not in ("first", "comma") and bool(names)
+    return Entry("", 0, "", {k: v for k, v in (own | dict(fields)).items() if v},
+                 tuple(str(n) for n in names if n != OTHERS), kind=kind,
+                 people={"author": names} if names else {}, note="" if sure else _UNCERTAIN,
+                 fault="" if re.search(r"[^\W\d_]{2}", title) else "no title is found in this reference")
+
+_NAMES_IN_TITLE = re.compile(rf"^{_DOTTED}|^\(?{_PRINTED_YEAR}[a-z]?[).:]|(?:^|,\s|&\s|and\s){_LAST},\s{_DOTTED}")
+
+def _fit(reading: _Reading, entry: Entry) -> float:
+    "How well a reading fits: a title of usual length, names, a venue and a year count for it."
+    words, title = entry.fields.get("title", "").split(), entry.fields.get("title", "")
+    usual = 2 <= len(words) <= 30 or .5 * (len(words) == 1 and len(title) > 2)
+    small = sum(w[:1].islower() for w in words)
+    return (2 * usual - (len(words) > 40) + 1.5 * bool(reading.names) + .5 * bool(entry.fields.get("year"))
+            + .7 * (not entry.note)
+            + .4 * (small > 0)
+            - 2 * (len(reading.names) > 1 and bool(re.match(_DOTTED, reading.names[0]))
+                   and not re.match(_DOTTED, reading.names[-1]) and len(reading.names[-1].split()) > 2)
+            - 1.5 * bool(_NAMES_IN_TITLE.search(title)) - 3 * (title[:1] in "&,;")
+            + {"quoted": 1.2, "dated": 1, "colon": .6, "stop": .4, "comma": -.3, "first": -.6}[reading.way])
+
+def _first_family(entry: Entry) -> str:
+    "The family name of the first author of an entry, with its particle; \"\" where it has no author."
+    first = next(iter(entry.people.get("author", ())), None)
+    return f"{first.particle}{first.family}" if first else ""
+
+# %% ../../nbs/12_references.ipynb #x042v
+def read_references(texts: Sequence[str],  # printed references of one list, with or without their numbers
+                    ) -> list[Entry]:  # in order; one without title has a `fault`, an uncertain one a `note`
+    "Printed references as entries; the way of most of them is preferred."
+    known, ways = list[list[tuple[float, _Reading, Entry]]](), Counter[str]()
+    before: tuple[str, ...] = ()
+    for text in texts:
+        label = _LABEL.match(text)
+        plain, fields = _taken_out(text[label.end() if label else 0 :][:_LONGEST_REFERENCE])
+        again = _AGAIN.match(plain)
+        if again: plain = ". ".join(filter(None, [", ".join(before), plain[again.end() :]]))
+        found = [(reading, _as_entry(reading, fields)) for reading in _readings(plain)]
+        scored = sorted(((_fit(*one), *one) for one in found), key=lambda one: -one[0])
+        if scored: ways[scored[0][1].way] += 1
+        before = tuple(map(str, scored[0][2].authors)) or before
+        known.append(scored)
+    usual = {way for way, n in ways.items() if n > .5 * len(known)}
+    out, keys = list[Entry](), set[str]()
+    for text, scored in zip(texts, known, strict=True):
+        entry = max(scored, key=lambda one: one[0] + .9 * (one[1].way in usual))[2]
+        label = _LABEL.match(text)
+        printed = next(filter(None, label.groups()), "") if label else ""
+        key = re.sub(r"[\s,{}()#%\"\\~]+", "", printed) or _ascii(_first_family(entry)) + entry.fields.get("year", "")
+        others = (f"{key}{a}{b}" for a in ("", *_UNIQUE) for b in _UNIQUE)
+        unique = next(k for k in (key or "reference", *others, f"{key}-{len(out)}") if k not in keys)
+        keys.add(unique)
+        out.append(replace(entry, key=unique))
+    return out
+
+def read_reference(text: str,  # as it is printed, with or without its number
+                   ) -> Entry:
+    "A printed reference as an entry; it has a `fault` where no title is found, and a `note` where it is not certain."
+    return read_references([text])[0]

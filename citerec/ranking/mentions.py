@@ -299,12 +299,34 @@ _STUDY = re.compile(r"\b(?:re-?[a-z]+ing|\w*visit(?:ed|ing)|rethink\w*|understan
                     r"|investigat\w+|what|why|how|does|do|is|are|can|should)\b|\?", re.I)
 NOT_THERE, ABOUT, VARIANT, NAMES_ITS_OWN, IS_CALLED = range(5)  # what a title says of a name
 
-def _is_about(words: Sequence[re.Match[str]], i: int, j: int, title: str, begin: int, end: int) -> bool:
+class _Title(NamedTuple):
+    "A title with all that names are compared with."
+    text: str
+    key: str
+    starts: tuple[int, ...]  # of its words
+    ends: tuple[int, ...]
+    own: tuple[str, ...]  # keys of its words
+    colon: bool  # its name ends with a colon or a dash
+    cut: int  # where
+    article: bool
+    study: bool  # it has a word of those who speak of the work of others
+    again: bool  # it asks, or looks at something once more
+
+@lru_cache(8_000)  # the titles of well-known papers are compared with many names
+def _read_title(title: str) -> _Title:
+    words, colon = [*_PART.finditer(title)], _LEAD.search(title)
+    return _Title(title, name_key(title), tuple(m.start() for m in words), tuple(m.end() for m in words),
+                  tuple(name_key(m[0]) for m in words), bool(colon), colon.start() if colon else len(title),
+                  title.lower().startswith(_ARTICLES), bool(_STUDY.search(title)),
+                  bool(re.search(r"revisited|\?", title)))
+
+def _is_about(title: _Title, i: int, j: int, begin: int, end: int) -> bool:
     "Whether a title speaks of a name, its words `i` to `j`, as of the work of others."
-    before, after = (words[k][0].lower() if 0 <= k < len(words) else "" for k in (i - 1, j + 1))
-    around = f"{title[begin : words[i].start()]} {title[words[j].end() : end]}"
-    return bool(before in _LINKS or before.endswith("ing") or (i < 2 and (after in _LINKS or after.endswith("ed")))
-                or _STUDY.search(around) or re.search(r"revisited|\?", title))
+    text, starts, ends = title.text, title.starts, title.ends
+    before, after = (text[starts[k] : ends[k]].lower() if 0 <= k < len(starts) else "" for k in (i - 1, j + 1))
+    return bool(title.again or before in _LINKS or before.endswith("ing")
+                or (i < 2 and (after in _LINKS or after.endswith("ed")))
+                or (title.study and _STUDY.search(f"{text[begin : starts[i]]} {text[ends[j] : end]}")))
 
 class _Forms(NamedTuple):
     "The keys of a name that are compared with those of titles."
@@ -322,32 +344,25 @@ def _forms(name: str) -> _Forms:
     return _Forms(keys, min(keys, key=len), frozenset(one[:n] for one in keys for n in range(len(one) + 1)),
                   max(map(len, keys)) + 1, sum(map(str.isupper, name)) >= 2, loose)
 
-@lru_cache(20_000)  # the titles of well-known papers are compared with many names
-def _read_title(title: str) -> tuple[list[re.Match[str]], list[str], re.Match[str] | None]:
-    "The words of a title, their keys, and what its name ends with."
-    words = list(_PART.finditer(title))
-    return words, [name_key(word[0]) for word in words], _LEAD.search(title)
-
 def title_says(title: str,
                name: str,
                ) -> int:  # from `NOT_THERE` to `IS_CALLED`
     "What a title says of a name."
-    keys, shortest, beginnings, longest, short, loose = _forms(name)
-    if shortest not in name_key(title): return NOT_THERE  # nearly all titles, so nothing slower is done for them
-    (words, own, colon), best = _read_title(title), NOT_THERE
-    cut, first = colon.start() if colon else len(title), int(title.lower().startswith(_ARTICLES))
+    (keys, shortest, beginnings, longest, short, loose), read, best = _forms(name), _read_title(title), NOT_THERE
+    if shortest not in read.key: return NOT_THERE  # nearly all titles, so nothing slower is done for them
+    (starts, ends, own, cut), first = read[2:5] + (read.cut,), int(read.article)
     begins = [i for i, begin in enumerate(own) if begin in beginnings]
-    for i, j in ((a, b) for a in begins for b in range(a, min(a + _RUN + 2, len(words)))):
+    for i, j in ((a, b) for a in begins for b in range(a, min(a + _RUN + 2, len(own)))):
         if sum(map(len, own[i : j + 1])) > longest: continue
-        run = title[words[i].start() : words[j].end()]
+        run = title[starts[i] : ends[j]]
         if name_key(run) not in keys or _BREAK.search(run): continue
         capitals = sum(map(str.isupper, run)) >= 2
         if name.islower() and capitals and " " not in run and "-" not in run: continue  # SPACE is not space
-        if i <= first and words[j].end() >= cut - 1: return IS_CALLED
+        if i <= first and ends[j] >= cut - 1: return IS_CALLED
         if (short and not capitals) or (not short and not loose and run.islower()): continue
-        begin, end = (0, cut) if words[i].start() < cut else (cut, len(title))
-        said = VARIANT if colon and not begin and i > first else NAMES_ITS_OWN
-        best = max(best, ABOUT if _is_about(words, i, j, title, begin, end) else said)
+        begin, end = (0, cut) if starts[i] < cut else (cut, len(title))
+        said = VARIANT if read.colon and not begin and i > first else NAMES_ITS_OWN
+        best = max(best, ABOUT if _is_about(read, i, j, begin, end) else said)
     return best
 
 # %% ../../nbs/44_mentions.ipynb #w010b
@@ -487,7 +502,7 @@ def _says(titles: Sequence[str], name: str, given: np.ndarray) -> tuple[np.ndarr
     for i in np.flatnonzero((says == NOT_THERE) & (given >= _SURELY)).tolist():  # it has what the name stands for
         says[i] = ABOUT if _STUDY.search(" ".join(titles[i].split()[:3])) else NAMES_ITS_OWN
     forms = {*stems(name)} if " " not in name else set()
-    another = (says == NOT_THERE) & (given == 0)
+    another = (says == NOT_THERE) & (given == 0) & bool(forms)
     for i in np.flatnonzero(another).tolist(): another[i] = not forms.isdisjoint(stems(titles[i]))
     return says, another
 

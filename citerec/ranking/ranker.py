@@ -9,9 +9,7 @@ __all__ = ['CALIBRATED', 'Number', 'Scale', 'Share', 'Columns', 'RANKER', 'Trees
            'load_ranker']
 
 # %% ../../nbs/46_ranker.ipynb #c003
-import ctypes
 import hashlib
-import importlib.util
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -27,6 +25,7 @@ from ..ground.errors import ModelError, explain
 from ..ground.files import read_plain_file
 from ..ground.identity import Print, Sha256
 from ..ground.schema import Record, Strength
+from ..indexes.encoder import TREES, Network, open_network
 from ..indexes.models import may_act
 from .corpus import Corpus
 from .sample import shipped
@@ -181,7 +180,9 @@ def _fields(block: str) -> dict[str, str]:
 _MOST_LEAVES = 256  # of a tree; those that ship have 36 at most
 # lists of a tree with one number for each inner node
 _NODES = {"split_feature": int, "threshold": float, "decision_type": int, "left_child": int, "right_child": int}
-_DECISIONS = {0, 2, 4, 6, 8, 10}  # LightGBM's codes for numerical splits, with their treatment of missing values
+_LEFT, _OWN_WAY = 2, 8  # parts of LightGBM's code of a split: a missing value goes left; it goes its own way, else as 0
+_PLACE = {name: i for i, name in enumerate(NAMES)}
+_DECISIONS = {0, _LEFT, _OWN_WAY, _LEFT | _OWN_WAY}  # of numerical splits
 
 def _checked_numbers(fields: Mapping[str, str], names: Sequence[str]) -> tuple[dict[str, list[Any]], list[float]]:
     "The numbers of a tree's inner nodes and of its leaves, each in its range; signals by their place in `NAMES`."
@@ -196,9 +197,10 @@ def _checked_numbers(fields: Mapping[str, str], names: Sequence[str]) -> tuple[d
         raise ValueError("a number is not finite")
     # a split that asks only whether a signal is known has an infinite threshold
     nodes["threshold"] = [min(max(t, -_LARGEST), _LARGEST) for t in nodes["threshold"]]
-    if not set(nodes["split_feature"]) <= {*range(len(names))}: raise ValueError("a tree asks for an unknown signal")
-    if not set(nodes["decision_type"]) <= _DECISIONS: raise ValueError("a tree decides in an unknown way")
-    return nodes | {"split_feature": [NAMES.index(names[i]) for i in nodes["split_feature"]]}, values
+    if any(not 0 <= i < len(names) for i in nodes["split_feature"]):
+        raise ValueError("a tree asks for an unknown signal")
+    if not _DECISIONS.issuperset(nodes["decision_type"]): raise ValueError("a tree decides in an unknown way")
+    return nodes | {"split_feature": [_PLACE[names[i]] for i in nodes["split_feature"]]}, values
 
 # %% ../../nbs/46_ranker.ipynb #c020d6
 def _is_tree(left: Sequence[int], right: Sequence[int]) -> bool:
@@ -209,10 +211,17 @@ def _is_tree(left: Sequence[int], right: Sequence[int]) -> bool:
     return below and sorted(children) == [*range(-nodes - 1, 0), *range(1, nodes)]
 
 # %% ../../nbs/46_ranker.ipynb #c020d8
-def _checked_tree(block: str, names: Sequence[str]) -> list[str]:
-    "The lines of one tree, every number checked."
+_Tree = tuple[dict[str, list[Any]], list[float]]  # the numbers of its inner nodes by name, and the values of its leaves
+
+def _checked_tree(block: str, names: Sequence[str]) -> _Tree:
+    "The numbers of one tree, all checked."
     nodes, values = _checked_numbers(_fields(block), names)
     if not _is_tree(nodes["left_child"], nodes["right_child"]): raise ValueError("a tree has no proper shape")
+    return nodes, values
+
+def _lines(tree: _Tree) -> list[str]:
+    "The lines of one tree."
+    nodes, values = tree
     lines = [f"{name}={' '.join(map(repr, numbers))}" for name, numbers in {**nodes, "leaf_value": values}.items()]
     return [f"num_leaves={len(values)}", "num_cat=0", *lines, "is_linear=0", "shrinkage=1"]
 
@@ -230,8 +239,8 @@ def _names(fields: dict[str, str]) -> list[str]:
     if last != str(len(names) - 1): raise ValueError("'max_feature_idx' is not as expected")
     return names
 
-def _parsed(model: bytes) -> list[list[str]]:
-    "The lines of each tree of a model, checked."
+def _parsed(model: bytes) -> list[_Tree]:
+    "The trees of a model, checked."
     if len(model) > _MOST_BYTES: raise ValueError("too large")
     text, _, _ = model.decode("ascii").partition("\nend of trees\n")
     head, *blocks = re.split(r"^Tree=\d+$", text, flags=re.MULTILINE)
@@ -244,66 +253,63 @@ def _parsed(model: bytes) -> list[list[str]]:
     return [_checked_tree(block, names) for block in blocks]
 
 # %% ../../nbs/46_ranker.ipynb #c020dd
+def _read_trees(model: bytes) -> list[_Tree]:
+    "The trees in the text of a model. Raises `ModelError` where that is not the text of a ranker."
+    try: return _parsed(model)
+    except (KeyError, ValueError, OverflowError) as e:
+        raise ModelError(f"The trees of the ranker cannot be used ({e}).", _REFIT) from None
+
 def checked_trees(model: bytes,  # LightGBM's text
                   ) -> bytes:  # a text with the same trees, which is safe for the library
     "Check the text of a model and write it again; raises `ModelError` if it is not the text of a ranker."
-    try: trees = _parsed(model)
-    except (KeyError, ValueError, OverflowError) as e:
-        raise ModelError(f"The trees of the ranker cannot be used ({e}).", _REFIT) from None
     lines = ["tree", *(f"{name}={value}" for name, value in _HEAD.items()), f"max_feature_idx={len(NAMES) - 1}",
              f"feature_names={' '.join(NAMES)}", f"feature_infos={' '.join(['none'] * len(NAMES))}", ""]
-    for number, tree in enumerate(trees): lines += [f"Tree={number}", *tree, "", ""]
+    for number, tree in enumerate(_read_trees(model)): lines += [f"Tree={number}", *_lines(tree), "", ""]
     return "\n".join([*lines, "end of trees", ""]).encode()
 
 # %% ../../nbs/46_ranker.ipynb #c020fd
-def _library() -> ctypes.CDLL:
-    "LightGBM's own library."
-    spec = importlib.util.find_spec("lightgbm")
-    folder = Path(spec.origin).parent / "lib" if spec and spec.origin else Path()
-    files = sorted(p for p in folder.glob("*lightgbm*") if p.suffix in (".so", ".dylib", ".dll"))
-    if not files: raise ModelError("LightGBM is not installed.", "Install it with `pip install lightgbm`.")
-    try: library = ctypes.CDLL(str(files[0]))
-    except OSError as e:
-        raise ModelError(f"LightGBM cannot be loaded ({e}).",
-                         "Install the system's libgomp (Debian: apt-get install libgomp1).") from None
-    library.LGBM_GetLastError.restype = ctypes.c_char_p
-    return library
+def _small_side(threshold: float, decision: int) -> bool:
+    "Whether a missing signal takes the side of small numbers."
+    return bool(decision & _LEFT) if decision & _OWN_WAY else threshold >= 0
+
+def _network_of(trees: Sequence[_Tree]) -> bytes:
+    "Checked trees as an ONNX file."
+    # a tree without inner nodes gets one, both sides of which lead to its leaf
+    lone: dict[str, list[Any]] = {"split_feature": [0], "threshold": [0.0], "decision_type": [0],
+                                  "left_child": [-1], "right_child": [-1]}
+    parts = [(nodes if nodes["threshold"] else lone, values) for nodes, values in trees]
+    joined = {name: [number for nodes, _ in parts for number in nodes[name]] for name in _NODES}
+    leaf_values = np.array([value for _, values in parts for value in values])
+    sizes = [len(nodes["threshold"]) for nodes, _ in parts]
+    first_node, first_leaf = (np.repeat(np.cumsum([0, *of_tree[:-1]]), sizes)
+                              for of_tree in (sizes, [len(values) for _, values in parts]))
+    def side(name: str) -> tuple[np.ndarray, np.ndarray]:
+        "Whether a leaf follows each node on one side, and the number of what follows."
+        child = np.array(joined[name])
+        return child < 0, np.where(child < 0, first_leaf + ~child, first_node + child)
+    small = [*map(_small_side, joined["threshold"], joined["decision_type"])]
+    (true_leaf, true), (false_leaf, false) = side("left_child"), side("right_child")
+    network = Network()
+    made = network.add("TreeEnsemble", network.given("float64", "signals"), domain=TREES, n_targets=1,
+                       tree_roots=np.cumsum([0, *sizes[:-1]]).tolist(), nodes_featureids=joined["split_feature"],
+                       nodes_splits=np.array(joined["threshold"]), nodes_modes=np.zeros(sum(sizes), dtype=np.uint8),
+                       nodes_missing_value_tracks_true=small,
+                       nodes_trueleafs=true_leaf.tolist(), nodes_truenodeids=true.tolist(),
+                       nodes_falseleafs=false_leaf.tolist(), nodes_falsenodeids=false.tolist(),
+                       leaf_weights=leaf_values, leaf_targetids=[0] * len(leaf_values))
+    return network.model({made: "float64"})
 
 # %% ../../nbs/46_ranker.ipynb #c020h
 class _Trees:
-    "Checked trees in LightGBM's library."
-    def __init__(self, model: bytes):
-        self._library, self._handle = _library(), ctypes.c_void_p()
-        self._call("LGBM_BoosterLoadModelFromString", checked_trees(model), ctypes.byref(ctypes.c_int()),
-                   ctypes.byref(self._handle))
-
-    def _call(self, name: str, *arguments: Any) -> None:
-        if getattr(self._library, name)(*arguments):
-            raise ModelError(f"LightGBM: {self._library.LGBM_GetLastError().decode(errors='replace')}.", _REFIT)
-
-    def _check(self, rows: int) -> None:
-        "Check the sizes of the arrays that the library is going to read and write."
-        classes, signals, numbers = ctypes.c_int(), ctypes.c_int(), ctypes.c_int64()
-        self._call("LGBM_BoosterGetNumClasses", self._handle, ctypes.byref(classes))
-        self._call("LGBM_BoosterGetNumFeature", self._handle, ctypes.byref(signals))
-        self._call("LGBM_BoosterCalcNumPredict", self._handle, ctypes.c_int(rows), ctypes.c_int(0), ctypes.c_int(0),
-                   ctypes.c_int(-1), ctypes.byref(numbers))
-        if (classes.value, signals.value, numbers.value) != (1, len(NAMES), rows):
-            raise ModelError("LightGBM finds other trees or signals in the ranker than citerec.", _REFIT)
+    "Checked trees that score papers."
+    def __init__(self, model: bytes): self._network = open_network(_network_of(_read_trees(model)))
 
     def predict(self, values: np.ndarray) -> np.ndarray:
-        "Scores of rows of signals, in one thread: further threads take longer to wake than the trees take."
-        data, scores = np.ascontiguousarray(values, dtype=np.float64), np.zeros(len(values))
-        if data.shape != (len(scores), len(NAMES)): raise ValueError(f"{data.shape} is not the shape of signals")
-        self._check(len(scores))
-        self._call("LGBM_BoosterPredictForMat", self._handle, data.ctypes.data_as(ctypes.c_void_p), ctypes.c_int(1),
-                   ctypes.c_int32(data.shape[0]), ctypes.c_int32(data.shape[1]), ctypes.c_int(1), ctypes.c_int(0),
-                   ctypes.c_int(0), ctypes.c_int(-1), b"num_threads=1", ctypes.byref(ctypes.c_int64()),
-                   scores.ctypes.data_as(ctypes.c_void_p))
-        return scores
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None): self._library.LGBM_BoosterFree(self._handle)
+        "Scores of rows of signals."
+        signals = np.ascontiguousarray(values, dtype=np.float64)
+        if signals.ndim != 2 or signals.shape[1] != len(NAMES):
+            raise ValueError(f"{signals.shape} is not the shape of signals")
+        return self._network.run(None, {"signals": signals})[0][:, 0]
 
 # %% ../../nbs/46_ranker.ipynb #c020i
 class RankerFile(Record):

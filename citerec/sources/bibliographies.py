@@ -25,6 +25,7 @@ from citerec.ground.identity import (
 from ..ground.schema import Paper
 from ..markup.formats import OTHERS, Entry, bib_entries, csl_entries, inherited, ris_entries, yaml_entries
 from ..markup.references import bibtex_of
+from ..markup.sections import reference_list
 from .source import Source
 from ..ground.drawing import rows_html
 from ..ground.text import utf_16_of
@@ -156,6 +157,7 @@ def _filled(first: Paper, second: Paper) -> Paper:
 _MOST = 100_000_000  # bytes of a bibliography; the largest known exports are a tenth of it
 _READERS = {".bib": bib_entries, ".bibtex": bib_entries, ".ris": ris_entries,
             ".json": csl_entries, ".yaml": yaml_entries, ".yml": yaml_entries}  # by the end of a file's name
+_PAPERS = (".pdf", ".docx")  # of files whose list of references is read
 
 # %% ../../nbs/27_bibliographies.ipynb #c019t
 def _text(path: Path) -> tuple[str, str]:
@@ -176,6 +178,9 @@ def read_bibliography(path: str | Path,  # of a bibliography
                       ) -> tuple[str, list[Entry]]:  # its text, and every entry in its order, readable or not
     "A file with its entries. Raises `InputError`."
     path = Path(path)
+    if path.suffix.lower() in _PAPERS:
+        listed = reference_list(path)
+        return "".join(f"{f'{r.number} {r.text}'.strip()}\n" for r in listed), [r.entry for r in listed]
     reader = _READERS.get(path.suffix.lower())
     if not reader:
         raise InputError(f"{path} is no .bib, .ris or .json file.", "Export the library as BibTeX, RIS or CSL-JSON.")

@@ -375,7 +375,10 @@ def _shared_names(a: Paper, b: Paper) -> float:
 
 def _years_apart(a: Paper, b: Paper) -> int: return abs(a.year - b.year) if a.year and b.year else 0
 
-def _is_published(paper: Paper) -> bool: return bool(paper.venue) and not _PREPRINTS.search(paper.venue or "")
+def _is_published(paper: Paper) -> bool:
+    "Whether a record is of more than a preprint: it has a venue or, as most books, only a DOI."
+    has_place = bool(paper.venue) or (bool(paper.doi) and not is_preprint(normal_doi(paper.doi)))
+    return has_place and not _PREPRINTS.search(paper.venue or "")
 
 def _fit(paper: Paper, record: Paper) -> tuple[float, float, bool, int]:
     "How well a record fits a reference; more is better."
@@ -393,7 +396,7 @@ def _is_settled(paper: Paper, records: Iterable[Paper]) -> bool:
 class _Question:
     "What a service is asked about a reference."
     key: str  # under which the answer is kept
-    name: str  # an identifier in the form of the service, or the words of the title
+    name: str  # an identifier in the form of the service, the words of the title, or its halves with | between
     paper: Paper
 
 _MOST_WORDS = 40  # of a title that are sent
@@ -404,13 +407,23 @@ def _by_title(paper: Paper) -> _Question | None:
     words = re.sub(r"[^\w'’]+", " ", paper.title).split()[:_MOST_WORDS]
     return _Question(f"title:{key}|{first}", " ".join(words), paper) if key else None
 
+_LEAST_HALF = 3  # words of half a title that is sent
+
+def _by_halves(paper: Paper) -> _Question | None:
+    "The question for the halves of a title, one of which a wrong word leaves as it is; None for a short title."
+    whole = _by_title(paper)
+    words = whole.name.split() if whole else []
+    if not whole or len(words) < 2 * _LEAST_HALF: return None
+    half = len(words) // 2
+    return _Question(f"near:{whole.key.partition(':')[2]}", f"{' '.join(words[:half])}|{' '.join(words[half:])}", paper)
+
 @dataclass(frozen=True)
 class RegisterAnswer:
     "What one service said about one reference."
     service: str  # as "Crossref"
     found: tuple[Paper, ...]  # records that may be the reference, best first, and those under its identifiers
     date: str  # day on which it was asked, ISO
-    asked: tuple[str, ...] = ()  # what it was asked for: "doi:…", "arxiv:…", "title:…"
+    asked: tuple[str, ...] = ()  # what it was asked for: "doi:…", "arxiv:…", "title:…", "near:…" (its halves)
 
 @dataclass(frozen=True)
 class _Way:
@@ -518,10 +531,11 @@ def _titles_together(questions: Sequence[_Question],
                      fetch: Callable[[Sequence[str]], tuple[Sequence[Paper], int]],  # phrases -> records, of how many
                      ) -> list[list[Paper]]:
     "The records for several titles that are asked for in one request."
-    records, total = fetch([q.name for q in questions])
+    records, total = fetch([phrase for q in questions for phrase in q.name.split("|")])
     found = [[r for r in records if _nearness(q.paper.title, r.title) >= _NEAR] for q in questions]
     if total <= len(records) or len(questions) == 1: return found
-    return [own or _titles_together([q], fetch)[0] for q, own in zip(questions, found, strict=True)]
+    def again(q: _Question) -> list[list[Paper]]: return _titles_together([q], fetch) if "|" not in q.name else [[]]
+    return [own or again(q)[0] for q, own in zip(questions, found, strict=True)]
 
 def _arxiv_feed(service: Service, **asked: Any) -> Feed:
     feed = service.get(f"{service.url}?{urlencode(asked, quote_via=quote)}", plain_feed, ())
@@ -563,7 +577,7 @@ def _openalex_names(service: Service, questions: Sequence[_Question]) -> list[li
 def _openalex_titles(service: Service, questions: Sequence[_Question]) -> list[list[Paper]]:
     def fetch(phrases: Sequence[str]) -> tuple[Sequence[Paper], int]:
         words = " OR ".join(f'"{phrase}"' for phrase in phrases)
-        return _openalex_works(service, f"title.search:{words}", _MOST_TITLED)
+        return _openalex_works(service, f"title.search:({words})", _MOST_TITLED)
     return _titles_together(questions, fetch)
 
 # %% ../../nbs/26_registers.ipynb #k023
@@ -590,6 +604,7 @@ class _Register:
     name_of: Callable[[Paper], str | None] = lambda paper: None  # how a reference is asked for by its identifier
     by_name: _Way | None = None
     by_title: _Way | None = None
+    by_halves: _Way | None = None  # of a title
 
 def _plain(name: str, address: Callable[[Settings], str], seconds: float) -> Callable[..., Service]:
     "Connects to a service that needs no key; its requests are so many seconds apart."
@@ -610,12 +625,12 @@ _REGISTERS = {one.name: one for one in (
               _Way(50, _datacite_names)),
     _Register("arXiv", "preprints of physics, mathematics, computer science and their neighbours",
               _plain("arXiv", _arxiv_address, 3.0), lambda paper: identifiers(paper)[1],
-              _Way(100, _arxiv_names), _Way(10, _arxiv_titles)),
+              _Way(100, _arxiv_names), _Way(10, _arxiv_titles), _Way(4, _arxiv_titles)),
     _Register("DBLP", "proceedings and journals of computer science",
               _plain("DBLP", lambda s: s.dblp_url or "https://dblp.org", 1.5), by_title=_Way(1, _dblp_titles)),
     _Register("OpenAlex", "most works of all fields, with or without a DOI",
               lambda settings, **options: connect(settings, None, **options), _openalex_name,
-              _Way(50, _openalex_names), _Way(10, _openalex_titles)),
+              _Way(50, _openalex_names), _Way(10, _openalex_titles), _Way(4, _openalex_titles)),
     _Register("Semantic Scholar", "papers of all fields, computer science and medicine above all",
               lambda settings, **options: _connect(settings, None, **options), _scholar_name,
               _Way(100, _scholar_names), _Way(1, _scholar_titles)))}
@@ -683,19 +698,25 @@ class _AnswerShelf:
 # %% ../../nbs/26_registers.ipynb #k032
 def _name_question(register: _Register, paper: Paper) -> _Question | None:
     "The question for the identifier of a paper; None where it has none that the register knows."
-    name = register.name_of(paper) if register.by_name else None
+    name = register.name_of(paper)
     if not name: return None
     doi, arxiv_id = identifiers(paper)
     return _Question(f"arxiv:{arxiv_id}" if arxiv_id and arxiv_id in name else f"doi:{doi}", name, paper)
 
+def _asked_of(register: _Register, paper: Paper) -> dict[str, _Question]:
+    "All that a register can be asked about a paper: by name, by title, by halves of the title."
+    kinds = {"name": (register.by_name, _name_question(register, paper)),
+             "title": (register.by_title, _by_title(paper)), "halves": (register.by_halves, _by_halves(paper))}
+    return {kind: question for kind, (way, question) in kinds.items() if way and question}
+
 _Stage = dict[str, tuple[_Way, list[_Question]]]  # what each service is asked at one time
 
-def _stage(registers: Iterable[_Register], papers: Mapping[str, Sequence[Paper]], by_title: bool) -> _Stage:
-    "The questions for some papers, each once."
+def _stage(registers: Iterable[_Register], papers: Mapping[str, Sequence[Paper]], kind: str) -> _Stage:
+    "The questions of one kind for some papers, each once."
     stage: _Stage = {}
     for one in registers:
-        asked = [_by_title(p) if by_title else _name_question(one, p) for p in papers.get(one.name, ())]
-        way, questions = one.by_title if by_title else one.by_name, {q.key: q for q in asked if q}
+        way = {"name": one.by_name, "title": one.by_title, "halves": one.by_halves}[kind]
+        questions = {q.key: q for p in papers.get(one.name, ()) if (q := _asked_of(one, p).get(kind))}
         if way and questions: stage[one.name] = way, list(questions.values())
     return stage
 
@@ -733,7 +754,7 @@ class _Asking:
     @staticmethod
     def fitting(question: _Question, records: Sequence[Paper]) -> list[Paper]:
         "The records that may be the paper; whatever has the identifier that was asked for is one."
-        if not question.key.startswith("title:"): return list(records[:_GUESSES])
+        if question.key.startswith(("doi:", "arxiv:")): return list(records[:_GUESSES])
         near = [r for r in records if _nearness(question.paper.title, r.title) >= _NEAR]
         return sorted(near, key=lambda r: _fit(question.paper, r), reverse=True)[:_GUESSES]
 
@@ -755,8 +776,9 @@ class _Crew:
         "Ask what is not held yet; returns when all services are done."
         left = {name: [q for q in questions if not self.shelf.held(name, q.key)]
                 for name, (_, questions) in stage.items() if name not in self.failures}
-        stop = threading.Event()
-        bar.total = (bar.total or 0) + sum(map(len, left.values()))
+        stop, done = threading.Event(), bar.n
+        bar.reset(total=done + sum(map(len, left.values())))  # a bar in a notebook takes a new total only so
+        bar.update(done)
         threads = [threading.Thread(target=self._work, args=(name, stage[name][0], own, stop, bar), daemon=True)
                    for name, own in left.items() if own]
         for thread in threads: thread.start()
@@ -831,8 +853,7 @@ class ReferenceLookUp:
         "What the services know of references. A service that fails raises nothing: it is in `failures`."
         with tqdm(desc="look-up", unit=" answers", disable=not self._progress) as bar:
             for one in self._registers:
-                questions = (q for p in papers for q in (_name_question(one, p), _by_title(p)))
-                self._shelf.fetch(one.name, [q.key for q in questions if q])
+                self._shelf.fetch(one.name, [q.key for p in papers for q in _asked_of(one, p).values()])
             for stage in self._stages(papers): self._crew.run(stage, bar)
         return [tuple(a for one in self._registers if (a := self._answer(one, paper))) for paper in papers]
 
@@ -840,32 +861,36 @@ class ReferenceLookUp:
         "What is asked at one time; each stage depends on the answers of those before it."
         last = [one for one in self._registers if one.name == "DataCite"]
         first = [one for one in self._registers if one not in last]
-        yield _stage(first, {one.name: papers for one in first}, by_title=False)
-        yield _stage(last, {"DataCite": [p for p in papers if not self._parts("Crossref", p)]}, by_title=False)
+        yield _stage(first, {one.name: papers for one in first}, "name")
+        yield _stage(last, {"DataCite": [p for p in papers if not self._records("Crossref", p)]}, "name")
         left = self._unsettled(papers)
         together = [one for one in first if one.by_title and one.by_title.size > 1]
-        yield _stage(together, {one.name: left for one in together}, by_title=True)
+        yield _stage(together, {one.name: left for one in together}, "title")
         alone = [one for one in first if one.by_title and one.by_title.size == 1]
         for turn in range(len(alone)):
             shares = _shares(alone, left, turn)
-            yield _stage(alone, {name: self._unsettled(own) for name, own in shares.items()}, by_title=True)
+            yield _stage(alone, {name: self._unsettled(own) for name, own in shares.items()}, "title")
+        far = [p for p in left if not any(_nearness(p.title, r.title) >= _NEAR for r in self._all_records(p))]
+        yield _stage(together, {one.name: far for one in together}, "halves")
 
-    def _parts(self, name: str, paper: Paper) -> dict[str, tuple[str, tuple[Paper, ...]]]:
-        "The answers of a service about a paper that have records, by what was asked."
-        asked = [_name_question(_REGISTERS[name], paper), _by_title(paper)]
-        return {q.key: held for q in asked if q and (held := self._shelf.held(name, q.key)) and held[1]}
+    def _records(self, name: str, paper: Paper) -> list[Paper]:
+        "The records of a service for a paper."
+        asked = _asked_of(_REGISTERS[name], paper).values()
+        return [record for q in asked if (held := self._shelf.held(name, q.key)) for record in held[1]]
+
+    def _all_records(self, paper: Paper) -> list[Paper]:
+        return [record for one in self._registers for record in self._records(one.name, paper)]
+
+    def _settled(self, paper: Paper) -> bool: return _is_settled(paper, self._all_records(paper))
 
     def _unsettled(self, papers: Sequence[Paper]) -> list[Paper]: return [p for p in papers if not self._settled(p)]
 
-    def _settled(self, paper: Paper) -> bool:
-        parts = [held for one in self._registers for held in self._parts(one.name, paper).values()]
-        return _is_settled(paper, [record for _, records in parts for record in records])
-
     def _answer(self, register: _Register, paper: Paper) -> RegisterAnswer | None:
         "The answer of a service about a paper; None where it gave none."
-        asked = [q for q in (_name_question(register, paper), register.by_title and _by_title(paper)) if q]
+        questions = _asked_of(register, paper)
+        asked, main = list(questions.values()), questions.get("title") or questions.get("name")
         held = {q.key: answer for q in asked if (answer := self._shelf.held(register.name, q.key))}
         records = {r.paper_id: r for _, found in held.values() for r in found}
-        if not held or not (records or asked[-1].key in held or self._settled(paper)): return None
+        if not held or not main or not (records or main.key in held or self._settled(paper)): return None
         found = sorted(records.values(), key=lambda r: _fit(paper, r), reverse=True)
         return RegisterAnswer(register.name, tuple(found), min(day for day, _ in held.values()), tuple(held))

@@ -29,8 +29,9 @@ from ..ground.schema import Paper
 from ..markup.flaws import Flaw, bib_flaws, bib_strings, flaws
 from ..markup.formats import OTHERS
 from citerec.writing.comparing import (
-    PREPRINTS, ClaimFits, added_first, changed_words, contradict, exchanged, few_names, is_slip, left_out, nearly_equal,
-    one_person, one_version, published_at, record_differences,
+    WHOLES as _WHOLES, ClaimFits, added_first, arxiv_of_entry as _arxiv_of, changed_words, contradict, exchanged,
+    few_names, is_preprint_entry as _is_preprint, is_slip, left_out, nearly_equal, one_person, one_version,
+    published_at, record_differences, venue_of_entry as _venue,
 )
 from .bibliography import Bibliography, BibliographyEntry
 from .manuscript import Manuscript
@@ -363,9 +364,6 @@ def _titles(corpus: Corpus) -> list[str]:
     return corpus.store.by_row.titles()
 
 # %% ../../nbs/76_audit.ipynb #c028bs
-_WHOLES = frozenset("""proceedings mvproceedings book mvbook collection mvcollection inbook incollection
-periodical""".split())  # types whose parts and editions share titles and identifiers
-
 class _Near(Case):
     "The papers of the corpus that an unmatched entry may be."
     @made_once
@@ -401,19 +399,6 @@ class _Near(Case):
         return entry.record or next(iter(self.twins(entry)), None)
 
 # %% ../../nbs/76_audit.ipynb #c019
-_NAMED_ARXIV = re.compile(r"arxiv(?:\.org/(?:abs|pdf)/|[\s:.]*(?:preprint|id|e-prints)?[\s:.]*(?:arxiv:)?(?:abs/)?)"
-                          r"([\w.-]+\d)", re.IGNORECASE)
-_ID = re.compile(r"\s*(?:arxiv:)?\s*\d{4}\.\d{3,6}(?:v\d+)?\s*", re.IGNORECASE)
-
-def _arxiv_of(entry: BibliographyEntry) -> tuple[str, str]:
-    "The field in which an arXiv id stands, and its text."
-    fields = entry.entry.fields
-    kind = (fields.get("archiveprefix") or fields.get("eprinttype") or "arxiv").lower()
-    if kind == "arxiv" and _ID.fullmatch(fields.get("eprint", "")): return "eprint", fields["eprint"]
-    for name in ("journal", "volume", "url", "note"):
-        if found := _NAMED_ARXIV.search(fields.get(name, "")): return name, found[1]
-    return "", ""
-
 def _faults(case: Case, entry: BibliographyEntry) -> list[tuple[str, str]]:
     "Malformed fields with what is wrong with them."
     fields, (name, arxiv) = entry.entry.fields, _arxiv_of(entry)
@@ -439,21 +424,6 @@ def _malformed(case: "_Near") -> Iterator[Remark]:
             change = (entry.entry.fields.get(name, ""), str(known)) if known else None
             yield _remark(case, entry, "field", "warning", _said(words),
                           f"Write {known}." if known else "Look it up and correct it.", name, change)
-
-# %% ../../nbs/76_audit.ipynb #c024
-def _venue(entry: BibliographyEntry) -> str:
-    "Where an entry says that it appeared; a publisher is no venue."
-    fields = entry.entry.fields
-    return next((fields[n] for n in ("booktitle", "journal", "journaltitle") if fields.get(n)), "")
-
-def _is_preprint(entry: BibliographyEntry) -> bool:
-    "Whether an entry names a server for preprints, and no place of publication."
-    fields, venue = entry.entry.fields, _venue(entry)
-    if venue: return bool(PREPRINTS.search(venue))
-    if entry.entry.kind in _WHOLES or not PREPRINTS.search(fields.get("publisher") or "arxiv"): return False
-    places = ("publisher", "howpublished", "note", "url", "doi", "eprint", "archiveprefix")
-    told = " ".join(fields.get(n, "") for n in places)
-    return bool(_arxiv_of(entry)[0] or re.search(r"arxiv|biorxiv|medrxiv", told, re.IGNORECASE))
 
 # %% ../../nbs/76_audit.ipynb #c020b
 def _borrowed(entry: BibliographyEntry) -> bool:

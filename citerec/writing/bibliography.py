@@ -57,6 +57,11 @@ class BibliographyEntry:
         return self.record.paper_id if self.record else None
 
     @property
+    def place(self) -> str:
+        "The file, and where in it: \"refs.bib:7\", or \"paper.pdf, p. 12, [34]\"."
+        return f"{self.path.name}, {self.entry.place}" if self.entry.place else f"{self.path.name}:{self.line}"
+
+    @property
     def title(self) -> str: return self.paper.title if self.paper else ""
 
     @property
@@ -161,8 +166,8 @@ class BibliographyReport:
         return f"{len(self.entries)} entr{'y' if len(self.entries) == 1 else 'ies'}" + (f": {told}" if told else "")
 
     def _cells(self) -> list[tuple[str, ...]]:
-        return [(e.key or "(no key)", e.outcome, e.title, e.corpus_id or "", e.how, e.note,
-                 f"{e.path.name}:{e.line}") for e in self.entries]
+        return [(e.key or "(no key)", e.outcome, e.title, e.corpus_id or "", e.how, e.note, e.place)
+                for e in self.entries]
 
     def __str__(self) -> str: return "\n".join([self.heading, *filter(None, [table_text(self._cells())])])
 
@@ -265,7 +270,7 @@ class Bibliography:
 
     @classmethod
     def read(cls,
-             files: Paths,  # .bib, .ris or .json
+             files: Paths,  # .bib, .ris or .json; or papers (.pdf, .docx), whose lists of references are read
              corpus: Corpus | None = None,  # to find the entries in; None: nowhere
              ) -> "Bibliography":
         "Read a bibliography. Raises `InputError`, also for a file that holds something else."

@@ -475,7 +475,8 @@ def absence_signs(paper: Paper,  # of a reference
     if len(names) == 1: return out
     pair = any(place.knows_pair(a, b) for place in places for a, b in combinations(names, 2))
     if pair: return [*out, Sign("pair known", coverage)]
-    return [*out, Sign("no pair known", coverage, "No two of its authors have written anything together that is listed.")]
+    told = "No two of its authors have written anything together that is listed."
+    return [*out, Sign("no pair known", coverage, told)]
 
 # %% ../../nbs/75_existence.ipynb #x033
 @dataclass(frozen=True)
@@ -573,7 +574,8 @@ class _Evidence:
     joined: bool = False  # whether its title is two titles put together
     owners: tuple[str, ...] = ()  # other works that have its identifiers
 
-def _looked_up(entry: BibliographyEntry, places: Sequence[Place], answers: Sequence[RegisterAnswer]) -> _Evidence | None:
+def _looked_up(entry: BibliographyEntry, places: Sequence[Place], answers: Sequence[RegisterAnswer],
+               ) -> _Evidence | None:
     "Ask all places for a reference; None where it says too little to be looked for."
     if not (paper := entry.paper): return None
     works = _answered(paper, answers)
@@ -591,7 +593,8 @@ def _signs_of(evidence: _Evidence, coverage: float, places: Sequence[Place], tod
     "All signs of a reference."
     paper, work = evidence.paper, evidence.work
     signs = logic_signs(paper, places, today)
-    if evidence.owners: signs.append(Sign("identifier of another", 1, f"Its identifier is that of {evidence.owners[0]}."))
+    if evidence.owners:
+        signs.append(Sign("identifier of another", 1, f"Its identifier is that of {evidence.owners[0]}."))
     if not work:
         joined = [Sign("two titles", 1, "Its title is two titles put together.")] * evidence.joined
         return [*signs, *joined, *absence_signs(paper, coverage, places)]
@@ -607,7 +610,8 @@ _SHOULD_BE_FOUND = .5  # coverage from which absence is a verdict
 def _fields(paper: Paper, work: KnownWork, signs: Sequence[Sign]) -> dict[str, tuple[str, str]]:
     "The fields that differ: what is given, and what was found."
     record, agreement = work.record, work.agreement
-    known = " and ".join(record.get("authors", ())) or (agreement and f"{agreement.shared} of {agreement.given} are listed")
+    counted = agreement and f"{agreement.shared} of {agreement.given} are listed"
+    known = " and ".join(record.get("authors", ())) or counted
     given = {"author": " and ".join(paper.authors), "venue": paper.venue or "", "year": str(paper.year),
              "title": paper.title}
     found = {"author": str(known or ""), "venue": " or ".join(dict.fromkeys(v for _, v in work.published)),
@@ -640,9 +644,10 @@ def _verdict(evidence: _Evidence | None, entry: BibliographyEntry, signs: Sequen
         return ReferenceVerdict(entry, "differs" if fields else "confirmed", suspicion, fields, work.record, looked,
                                 reasons + (_worded(work),))
     listed = may_be_listed(entry)
-    if evidence and (suspicion >= ALARM or looked and listed and coverage >= _SHOULD_BE_FOUND):
-        told_where = f"Not found in {few_names([p.name for p in looked])}; about {coverage:.0%} of such references are."
-        return ReferenceVerdict(entry, "not found", suspicion, {}, None, looked, (*reasons, one_line(told_where)))
+    should_be_found = looked and listed and coverage >= _SHOULD_BE_FOUND
+    if evidence and (suspicion >= ALARM or should_be_found):
+        where = f"Not found in {few_names([p.name for p in looked])}; about {coverage:.0%} of such references are."
+        return ReferenceVerdict(entry, "not found", suspicion, {}, None, looked, (*reasons, one_line(where)))
     return ReferenceVerdict(entry, "cannot be judged", suspicion, {}, None, looked,
                             (*reasons, one_line(_why_not(entry, coverage, looked))))
 
