@@ -876,11 +876,23 @@ def _checkable(path: str | os.PathLike[str]) -> Path:
                          "Check the draft it was made from, or its bibliography: .tex, .md, .bib, .ris, CSL-JSON.")
     return path
 
+_GRAVITY: dict[str, Severity] = {"retraction": "error", "expression of concern": "warning", "correction": "note"}
+
+def _notice(case: Case, verdict: ReferenceVerdict) -> Remark:
+    "The remark on a retraction, an expression of concern or a correction."
+    assert verdict.notice
+    fix = "Do not rest a claim on it; cite it only as retracted." if verdict.notice.kind == "retraction" else \
+        "Read the notice before you rest a claim on it."
+    return Remark(*case.at(verdict.entry, "title"), "retracted", _GRAVITY.get(verdict.notice.kind, "warning"),
+                  verdict.reasons[0], fix, key=verdict.entry.key)
+
 def _verdict_remarks(case: Case, verdicts: Sequence[ReferenceVerdict], audited: Iterable[Remark]) -> list[Remark]:
     "The remarks of an audit, with those of the verdicts in place of its own guesses."
     left = [r for r in audited if r.code not in ("suspicious", "unconfirmed")]
     told = {r.key for r in left if r.code == "field"}
-    return [*left, *reference_remarks(verdicts, lambda v: case.at(v.entry, "title"), told)]
+    retracted = {r.key for r in left if r.code == "retracted"}
+    noticed = [_notice(case, v) for v in verdicts if v.notice and v.entry.key not in retracted]
+    return [*left, *reference_remarks(verdicts, lambda v: case.at(v.entry, "title"), told), *noticed]
 
 def _cited_entries(manuscript: Manuscript, bibliography: Bibliography) -> frozenset[str] | None:
     "The keys of the entries that a draft cites; None where it cites all."

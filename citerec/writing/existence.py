@@ -13,12 +13,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import combinations
 from typing import Any, Protocol
+
+import numpy as np
 
 from ..ground.files import read_json, shipped, shipped_words
 from ..ground.identity import akin, identifiers, surname, title_key
@@ -26,7 +28,7 @@ from ..ground.quoting import one_line
 from ..ground.schema import Paper
 from ..markup.names import PREPRINTS, venues_of
 from ..ranking.corpus import Corpus
-from ..ranking.registry import Listing, Registry, given_names, is_short, name_forms, pairs_of
+from ..ranking.registry import Listing, Registry, Retraction, given_names, is_short, name_forms, pairs_of
 from ..ranking.signals import remembered
 from ..sources.registers import ReferenceLookUp, RegisterAnswer
 from .bibliography import Bibliography, BibliographyEntry, ids_by_title, recognise
@@ -52,6 +54,7 @@ class ReferenceVerdict:
     record: dict[str, Any] | None  # title, authors, year, venue, DOI and arXiv id as far as known, and their source
     looked_in: tuple[Looked, ...]
     reasons: tuple[str, ...]  # sentences
+    notice: Retraction | None = None  # what Retraction Watch says of the work
 
     @property
     def flagged(self) -> bool:
@@ -63,7 +66,7 @@ class ReferenceVerdict:
         return {"key": self.entry.key, "verdict": self.verdict, "suspicion": round(self.suspicion, 4),
                 "fields": {name: list(pair) for name, pair in self.fields.items()}, "record": self.record,
                 "looked_in": [{"name": p.name, "date": p.date, "covers": p.covers} for p in self.looked_in],
-                "reasons": list(self.reasons)}
+                "reasons": list(self.reasons)} | ({"notice": vars(self.notice)} if self.notice else {})
 
 VERDICTS = ("confirmed", "differs", "not found", "cannot be judged")
 
@@ -485,9 +488,7 @@ class Weights:
     signs: Mapping[str, float]  # by name, natural logarithms
     start: float  # added to each sum
     slope: float  # by which sums are multiplied
-    alarm: float  # probability from which an alarm is right often enough; it becomes one half
-    low: float  # probabilities below this one are shown as they are
-    high: float  # and those above this one
+    shown: tuple[tuple[float, float], ...]  # probabilities and what is shown for them, both rising; between them lines
     base_rate: float  # of faults, before a bibliography is seen
     strength: float  # references that the base rate counts for
 
@@ -496,12 +497,13 @@ class Weights:
         return self.slope * (self.start + sum(self.signs.get(s.name, 0.) * s.value for s in signs))
 
 @cache
-def shipped_weights() -> Weights: return Weights(**read_json(shipped("existence") / "weights.json"))
+def shipped_weights() -> Weights:
+    "The weights that ship with citerec."
+    return Weights(**read_json(shipped("existence") / "weights.json"))
 
 def _log_odds(p: float) -> float: return math.log(p / (1 - p))
 def _probability(log_odds: float) -> float: return 1 / (1 + math.exp(-max(min(log_odds, 500), -500)))
 
-_BELOW = .499  # the highest suspicion that raises no alarm
 _ROUNDS, _MOST_FAULTS = 50, .9  # of the estimate; the highest base rate
 
 def base_rate_of(totals: Sequence[float],  # log-likelihood ratios of the references that were found
@@ -520,12 +522,8 @@ def suspicion_of(total: float,  # a log-likelihood ratio
                  weights: Weights,
                  ) -> float:  # 0 to 1
     "The probability that a reference does not exist as written; from one half on, an alarm is right often enough."
-    p = _probability(_log_odds(base_rate) + total)
-    if p <= weights.low or p >= weights.high: return p
-    below = p < weights.alarm
-    begin, end = (weights.low, weights.alarm) if below else (weights.alarm, weights.high)
-    first, last = (weights.low, _BELOW) if below else (ALARM, weights.high)
-    return first + (p - begin) / (end - begin) * (last - first)
+    probabilities, shown = zip(*weights.shown, strict=True)
+    return float(np.interp(_probability(_log_odds(base_rate) + total), probabilities, shown))
 
 # %% ../../nbs/75_existence.ipynb #x036
 _MOST_SHARED, _YEARS_NEAR = .75, 2  # share of the authors, and years apart, where titles are nearly the same
@@ -681,6 +679,14 @@ def signs_in(entries: Sequence[BibliographyEntry],
     signs = [_signs_of(e, c, places, day) if e else [] for e, c in zip(evidence, covered, strict=True)]
     return evidence, signs, covered
 
+def _noticed(verdict: ReferenceVerdict, registries: Sequence[Registry]) -> ReferenceVerdict:
+    "A verdict with the notice of a retraction, if a registry has one for the DOI of the entry or of its record."
+    known = {*(identifiers(verdict.entry.paper)[:1] if verdict.entry.paper else ()), (verdict.record or {}).get("doi")}
+    notices = [notice for doi in known if doi for registry in registries if (notice := registry.retraction(doi))]
+    if not notices: return verdict
+    told = f"Retraction Watch lists a {notices[0].kind} of {notices[0].date or 'unknown date'}: {notices[0].reason or '–'}"
+    return replace(verdict, notice=notices[0], reasons=(one_line(told).rstrip(".") + ".", *verdict.reasons))
+
 def judge_references(bibliography: Bibliography | Sequence[BibliographyEntry],
                      corpus: Corpus | None = None,
                      registries: Sequence[Registry] = (),
@@ -698,5 +704,6 @@ def judge_references(bibliography: Bibliography | Sequence[BibliographyEntry],
     looked = (*(place.looked for place in places), *_services(answers, look_up))
     totals = [weights.total(s) for s in signs]
     rate = base_rate_of([t for t, e in zip(totals, evidence, strict=True) if e and e.work], weights)
-    return tuple(_verdict(e, entry, s, suspicion_of(t, rate, weights) if e else 0., c, looked, weights)
-                 for entry, e, s, t, c in zip(entries, evidence, signs, totals, covered, strict=True))
+    judged = (_verdict(e, entry, s, suspicion_of(t, rate, weights) if e else 0., c, looked, weights)
+              for entry, e, s, t, c in zip(entries, evidence, signs, totals, covered, strict=True))
+    return tuple(_noticed(verdict, registries) for verdict in judged)
