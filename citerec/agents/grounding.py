@@ -162,10 +162,7 @@ def turned(sentence: str,  # of an abstract
 # %% ../../nbs/58_grounding.ipynb #c011e
 _NEWS = {v: worth for verbs, worth in ((_BRINGS, .35), (_FINDS, .3), (_STUDIES, .15)) for v in verbs}  # in coverage
 _OF_TITLE, _MINOR_COSTS = .2, .15  # added for words of the title, subtracted from an afterthought, in coverage
-@lru_cache(maxsize=1024)
-def _gives_orders(title: str, abstract: str) -> bool: return gives_orders(f"{title}\n{abstract}")
-
-def _is_meant(paper: ScoredPaper) -> bool: return _gives_orders(paper.title, paper.abstract)
+def _is_meant(paper: ScoredPaper) -> bool: return gives_orders(f"{paper.title}\n{paper.abstract}")
 
 _HEAD = 60  # characters of a sentence in which its opening words are
 

@@ -12,6 +12,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import count
 
 # %% ../../nbs/08_quoting.ipynb #c005
@@ -224,6 +225,7 @@ _KINDS["mixed letters"] = re.compile(r"[A-Za-z][\u0400-\u04FF]|[\u0400-\u04FF][A
 _BY_MODEL = [name for name in _KINDS if name != "the reader"]  # what a model must not say either
 _SEARCHED = 2 * MOST_QUOTED  # characters of a text that are searched: more than a model is shown
 
+@lru_cache(2048)  # a sentence is asked about several times in a run
 def gives_orders(text: str,  # by a paper's author, or by a model
                  by_model: bool = False,  # a model may speak of the reader's text and of citing a paper
                  ) -> bool:
