@@ -201,4 +201,4 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
         write_atomically(Path(args.out), lambda f: f.write(json.dumps(written, indent=1).encode() + b"\n"))
 
 # %% ../../nbs/lab/existence_fitting.ipynb #x014
-if __name__ == "__main__": main()
+if __name__ == "__main__" and __spec__ is not None: main()  # python -m citerec.lab.existence_fitting

@@ -196,7 +196,8 @@ def given_names(name: str,  # "First Last" or "Last, First"
     "The given names of a person."
     turned = " ".join(reversed(name.split(",", 1)))
     words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[A-Z])(?=[A-Z]\b)", " ", turned.replace("-", "")))
-    return [w for w in map(unaccented, words) if w != surname(name) and w not in _PARTICLES]
+    plain = (unaccented(word) for word in words)
+    return [w.translate(_OTHER_LETTERS) for w in plain if w != surname(name) and w not in _PARTICLES]
 
 def name_forms(name: str,  # "First Last" or "Last, First"
                ) -> tuple[str, str]:  # written out, and with one initial
