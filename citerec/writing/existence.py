@@ -32,7 +32,7 @@ from ..ranking.registry import Listing, Registry, Retraction, given_names, is_sh
 from ..ranking.signals import remembered
 from ..sources.registers import ReferenceLookUp, RegisterAnswer
 from .bibliography import Bibliography, BibliographyEntry, ids_by_title, recognise
-from .comparing import contradict, few_names, nearly_equal, one_person, same_venue
+from .comparing import changed_words, contradict, few_names, nearly_equal, one_person, same_venue
 
 # %% ../../nbs/75_existence.ipynb #x005
 ALARM = .5  # suspicion from which a reference is flagged
@@ -181,8 +181,11 @@ class Place(Protocol):
         "Whether somebody of this name has written a work that is listed."
     def knows_pair(self, a: str, b: str) -> bool:
         "Whether two people have written a work together."
-    def works_at(self, venue: str) -> int:
-        "How many works of a venue are listed."
+    @property
+    def newest(self) -> int:
+        "The last year of which works are listed."
+    def works_at(self, venue: str, year: int | None = None) -> int:
+        "How many works of a venue are listed, of all years or of one."
     def knows_prefix(self, prefix: str) -> int:
         "How many works with this prefix of a DOI are listed."
 
@@ -199,6 +202,11 @@ class RegistryPlace:
         covers = one_line(f"{len(self.registry):,} works: {kinds}")
         return Looked(self.registry.path.name, max((s.date for s in self.registry.sources), default=""), covers)
 
+    @property
+    def newest(self) -> int:
+        "The last year of which works are listed."
+        return max((int(s.covers[-4:]) for s in self.registry.sources if s.covers[-4:].isdigit()), default=0)
+
     def works(self, paper: Paper, near: bool = True) -> list[KnownWork]:
         "The works that a reference may mean."
         name = self.looked.name
@@ -213,7 +221,7 @@ class RegistryPlace:
 
     def knows_author(self, name: str) -> bool: return self.registry.knows_author(name)
     def knows_pair(self, a: str, b: str) -> bool: return self.registry.knows_pair(a, b)
-    def works_at(self, venue: str) -> int: return self.registry.works_at(venue)
+    def works_at(self, venue: str, year: int | None = None) -> int: return self.registry.works_at(venue, year)
     def knows_prefix(self, prefix: str) -> int: return self.registry.knows_prefix(prefix)
 
 # %% ../../nbs/75_existence.ipynb #x018
@@ -224,7 +232,7 @@ class _People:
     "Who has written what a corpus holds."
     names: frozenset[str]
     pairs: frozenset[tuple[str, str]]
-    venues: Counter[str]
+    venues: Counter[tuple[str, int | None]]  # by name and year, and by name and None for all years
     prefixes: Counter[str]
 
 @remembered(1)
@@ -235,9 +243,10 @@ def _people_of(corpus: Corpus) -> _People:
     for authors in lists:
         names.update(form for name in authors for form in name_forms(name))
         pairs.update(pairs_of(authors))
-    venues, prefixes = Counter[str](), Counter[str]()
-    for venue in corpus.store.by_row.venues():
-        if venue: venues.update(venues_of(venue) or [title_key(venue)])
+    venues, prefixes = Counter[tuple[str, int | None]](), Counter[str]()
+    for venue, year in zip(corpus.store.by_row.venues(), corpus.columns.years, strict=True):
+        for name in venues_of(venue) or [title_key(venue)] if venue else ():
+            venues.update({(name, None), (name, year)} if year else {(name, None)})
     return _People(frozenset(names), frozenset(pairs), venues, prefixes)
 
 _NAMED = re.compile(r"(?<=^sample)-.*")  # what follows the name in the folder of the sample
@@ -254,6 +263,11 @@ class CorpusPlace:
         fetched = str(self.corpus.manifest.get("fetched", ""))[:10]
         return Looked(_NAMED.sub("", self.corpus.folder.name), fetched, f"{len(self.corpus):,} papers of a corpus")
 
+    @property
+    def newest(self) -> int:
+        "The last year of which works are listed."
+        return max((year for year in self.corpus.columns.years if year), default=0)
+
     def works(self, paper: Paper, near: bool = True) -> list[KnownWork]:
         "The works that a reference may mean."
         if found := recognise(paper, self.corpus): return [known_paper(paper, found[0], self.looked.name, "exact")]
@@ -269,7 +283,9 @@ class CorpusPlace:
         rows, _ = self.corpus.titles.lexical.search(paper.title, _NEAR)
         titles = self.corpus.store.titles_of([self.corpus.ids[row] for row in rows])
         near = [i for i, title in titles.items() if nearly_equal(paper.title, title)]
-        for record in self.corpus.papers(near): yield known_paper(paper, record, self.looked.name, "words differ")
+        for record in self.corpus.papers(near):
+            differs = any(changed_words(paper.title, record.title))
+            yield known_paper(paper, record, self.looked.name, "words differ" if differs else "identifier")
 
     def owners(self, paper: Paper) -> list[str]:
         "The titles of other works that have one of its identifiers."
@@ -284,9 +300,9 @@ class CorpusPlace:
         first, second = sorted((name_forms(a)[1], name_forms(b)[1]))
         return (first, second) in _people_of(self.corpus).pairs
 
-    def works_at(self, venue: str) -> int:
+    def works_at(self, venue: str, year: int | None = None) -> int:
         listed = _people_of(self.corpus).venues
-        return max((listed[name] for name in venues_of(venue) or [title_key(venue)]), default=0)
+        return max((listed[name, year] for name in venues_of(venue) or [title_key(venue)]), default=0)
 
     def knows_prefix(self, prefix: str) -> int: return _people_of(self.corpus).prefixes[prefix]
 
@@ -446,14 +462,26 @@ def _group(paper: Paper) -> str:
     "The venue by which references are compared."
     return min(venues_of(paper.venue or ""), default="")
 
+_NOT_COVERED = .05  # coverage of a venue and year of which no place lists anything
+
+def _is_covered(paper: Paper, places: Sequence[Place]) -> bool:
+    "Whether the places list anything of the year of a reference, and of its venue if they know that."
+    if not paper.year or not places: return True
+    knowing = [p for p in places if p.works_at(paper.venue or "") > 1] if is_place(paper.venue) else []
+    if not knowing: return any(place.newest >= paper.year for place in places)
+    return any(place.works_at(paper.venue or "", year) for place in knowing for year in (paper.year, paper.year + 1))
+
 def coverages(entries: Sequence[BibliographyEntry],  # of a bibliography
               found: Sequence[bool],  # whether each was found
+              places: Sequence[Place] = (),  # in which they were looked for
               asked: bool = False,  # whether services were asked
               ) -> list[float]:  # for each, 0 to 1
     "How complete the places are for each reference."
-    rows = [(i, _group(e.paper)) for i, e in enumerate(entries) if e.paper and may_be_listed(e)]
+    every = [(i, e.paper) for i, e in enumerate(entries) if e.paper and may_be_listed(e)]
+    rows = [(i, _group(paper)) for i, paper in every if found[i] or asked or _is_covered(paper, places)]
     total, known = Counter(g for _, g in rows), Counter(g for i, g in rows if found[i])
     out, first = [0.] * len(entries), _FIRST_ASKED if asked else _FIRST
+    for i, _ in every: out[i] = _NOT_COVERED
     for i, group in rows:
         there = (known.total() - found[i] + first * _DRAWN) / (len(rows) - 1 + _DRAWN)
         if group: there = (known[group] - found[i] + there * _DRAWN) / (total[group] - 1 + _DRAWN)
@@ -557,7 +585,8 @@ def _answered(paper: Paper, answers: Sequence[RegisterAnswer]) -> list[KnownWork
             same = any(a and a == b for a, b in zip(ours, identifiers(record), strict=True))
             if title_key(record.title) == title_key(paper.title): match = "exact"
             elif same and akin(paper.title, record.title): match = "identifier"
-            elif nearly_equal(paper.title, record.title): match = "words differ"
+            elif nearly_equal(paper.title, record.title):
+                match = "words differ" if any(changed_words(paper.title, record.title)) else "identifier"
             else: continue
             out.append(known_paper(paper, record, answer.service, match))
     return out
@@ -675,7 +704,7 @@ def signs_in(entries: Sequence[BibliographyEntry],
     every = tqdm([*zip(entries, answers or [()] * len(entries), strict=True)], desc="looking up", unit=" references",
                  disable=not progress)
     evidence = [_looked_up(entry, places, told) for entry, told in every]
-    covered = coverages(entries, [bool(e and e.work) for e in evidence], asked)
+    covered = coverages(entries, [bool(e and e.work) for e in evidence], places, asked)
     signs = [_signs_of(e, c, places, day) if e else [] for e, c in zip(evidence, covered, strict=True)]
     return evidence, signs, covered
 
