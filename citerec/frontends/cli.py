@@ -240,7 +240,7 @@ def _registry_info(args: argparse.Namespace) -> int:
     from dataclasses import asdict
     from citerec.ranking.registry import Registry
     registry = Registry.open(args.path)
-    often = {venue: registry.works_at(venue) for venue in registry.venues[1:11]}
+    often = {venue: works for venue in registry.venues[1:11] if (works := registry.works_at(venue))}
     damaged = registry.check() if args.check else []
     if args.json:
         print_json({"works": len(registry), "venues": len(registry.venues) - 1, "most": often, "damaged": damaged,

@@ -25,6 +25,7 @@ from hashlib import blake2b
 from html import escape
 from itertools import combinations, islice
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 from xml.parsers import expat
 
@@ -35,7 +36,7 @@ from tqdm.auto import tqdm
 from ..ground.errors import CorpusError, InputError
 from ..ground.files import need_space, remove, shipped, write_atomically
 from citerec.ground.identity import (
-    find_doi, identifiers, is_preprint, normal_arxiv_id, normal_doi, surname, title_key, unaccented, unescape,
+    find_doi, identifiers, is_preprint, normal_arxiv_id, normal_doi, surname, tells, title_key, unaccented, unescape,
 )
 from ..ground.schema import Paper
 from ..ground.quoting import one_line
@@ -138,7 +139,9 @@ def _width(count: int) -> int:
     "Bits that each of so many authors has."
     return min(16, _PEOPLE // min(max(count, 1), _KEPT))
 
-def _surnames(authors: Sequence[str]) -> list[str]: return [s for s in map(surname, authors) if s]
+_surname = lru_cache(maxsize=100_000)(surname)  # most authors have several works
+
+def _surnames(authors: Sequence[str]) -> list[str]: return [s for s in map(_surname, authors) if s]
 
 def _people(names: Sequence[str],  # surnames
             ) -> int:
@@ -369,6 +372,7 @@ _DBLP = {"article": "article", "inproceedings": "proceedings paper", "proceeding
          "incollection": "chapter", "phdthesis": "thesis", "mastersthesis": "thesis"}
 _FIELDS = frozenset("author editor title year journal booktitle school publisher volume ee".split())
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,31});")
+_HOMONYM, _YEAR = re.compile(r"\s\d{4}$"), re.compile("[0-9]{4}")  # the number of a person; a year
 _OF_XML = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
 _LINES, _MOST_FIELDS, _LONGEST_FIELD = 2000, 2000, 20_000  # lines at a time; fields of a record; characters of one
 
@@ -418,8 +422,8 @@ def _of_dblp(kind: str, attributes: dict[str, str], fields: dict[str, list[str]]
     doi = next(filter(None, map(find_doi, fields.get("ee", ()))), None)
     arxiv_id = normal_arxiv_id(first("volume").removeprefix("abs/")) if venue == "CoRR" else normal_arxiv_id(doi)
     preprint = venue == "CoRR" or attributes.get("publtype") == "informal"
-    people = [re.sub(r"\s\d{4}$", "", name) for name in people]
-    return Work(title, people, int(year) if re.fullmatch("[0-9]{4}", year) else None,
+    people = [_HOMONYM.sub("", name) for name in people]
+    return Work(title, people, int(year) if _YEAR.fullmatch(year) else None,
                 venue or first("school") or first("publisher"), "preprint" if preprint else _DBLP[kind], doi, arxiv_id)
 
 # %% ../../nbs/47_registry.ipynb #r035
@@ -841,9 +845,8 @@ class _Parts:
 
 # %% ../../nbs/47_registry.ipynb #r071
 _FEW = 5  # least words of a title of which one may differ: of the longer one, if one is missing
-_FEW_LETTERS = 3  # least words of a title whose letters may differ
-_SLIPS, _ONE_WORD = 4, 10  # letters that are odd in number in one title only: after slips, after another word
-_LONG_WORD = 7  # least letters of a word with two slips
+_FEW_LETTERS = 2  # least words of a title whose letters may differ
+_SLIPS, _ONE_WORD = 4, 10  # letters that are odd in number in one title only: after two slips, after another word
 _CROWDED = 20  # works with one main title; more of them tell nothing
 _LETTERS_DIFFER, _WORD_DIFFERS, _SUBTITLE_DIFFERS, _JOINED = "letters differ", "1 word differs", "subtitle", "joined"
 
@@ -857,35 +860,68 @@ def _exact(parts: _Parts, form: _Form) -> np.ndarray:
     rows = rows[same]
     return rows[_wide(parts.arrays["letters"][rows]) == form.letters]
 
-def _of_length(parts: _Parts, rows: Sequence[np.ndarray], count: int) -> np.ndarray:
-    "The rows with so many words, each once."
-    found = np.unique(np.concatenate(rows))
-    return found[parts.arrays["shape"][found] >> 3 == count]
+def _of_length(parts: _Parts, lists: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
+    "The rows with so many words, and in how many of the lists each is."
+    found, often = np.unique(np.concatenate([np.unique(rows) for rows in lists]), return_counts=True)
+    fits = parts.arrays["shape"][found] >> 3 == count
+    return found[fits], often[fits]
 
 def _is_whole(parts: _Parts, rows: np.ndarray, form: _Form) -> np.ndarray:
     "Which rows have exactly the letters of a title, however its words are divided."
     return (parts.arrays["whole"][rows] == form.whole >> (64 - _WHOLE)) & (
         _wide(parts.arrays["letters"][rows]) == form.letters)
 
+@lru_cache(maxsize=1000)
+def _slips_of(word: str) -> tuple[tuple[int, int, str], ...]:  # code, letters that differ, word
+    "All words that differ from one in one letter: left out, put in, exchanged for another or for its neighbour."
+    bit, out = {c: 1 << ord(c) % _LETTERS for c in {*word, *ascii_lowercase}}, dict[str, int]()
+    for i in range(len(word) + 1):
+        before, after = word[:i], word[i:]
+        for c in ascii_lowercase:
+            out[before + c + after] = bit[c]
+            if after and c != after[0]: out[before + c + after[1:]] = bit[c] ^ bit[after[0]]
+        if after: out[before + after[1:]] = bit[after[0]]
+        if len(after) > 1: out[before + after[1] + after[0] + after[2:]] = 0
+    return tuple((_code(other), differing, other) for other, differing in out.items() if other not in ("", word))
+
+def _is_slip(parts: _Parts, row: int, form: _Form, places: Sequence[int]) -> bool:
+    "Whether a listed title comes of a title by one letter in one or two words, of which the sketch tells the places."
+    n, bits = len(form.codes), _bits(len(form.codes))
+    sketch, letters = (int(_wide(parts.arrays[name][row : row + 1])[0]) for name in ("sketch", "letters"))
+    whole, wanted = int(parts.arrays["whole"][row]), letters ^ form.letters
+    def others(at: int) -> Iterator[tuple[int, str]]:
+        has = sketch >> (at * bits) & (1 << bits) - 1
+        return ((d, word) for code, d, word in _slips_of(form.words[at]) if code >> (32 - bits) == has)
+    def is_it(**changed: str) -> bool:
+        words = (changed.get(f"w{i}", word) for i, word in enumerate(form.words))
+        return _hash("".join(words)) >> (64 - _WHOLE) == whole
+    if len(places) < 2 and any(d == wanted and is_it(**{f"w{i}": word})
+                               for i in places or range(n) for d, word in others(i)): return True
+    pairs = [places] if len(places) == 2 else [(places[0], j) for j in range(n) if j != places[0]] if places else []
+    for i, j in pairs:
+        by_letters: dict[int, list[str]] = {}
+        for d, word in others(j): by_letters.setdefault(d, []).append(word)
+        if any(is_it(**{f"w{i}": a, f"w{j}": b}) for d, a in others(i) for b in by_letters.get(d ^ wanted, ())):
+            return True
+    return False
+
 def _same_length(parts: _Parts, form: _Form) -> dict[int, str]:  # row -> how it differs
     "Near titles with as many words."
     n = len(form.codes)
     one, two = _thirds(n)
     keys = [form.part(a, z, n) >> 32 << 32 for a, z in ((one, two), (two, n)) if z > a]
-    rows = _of_length(parts, [parts.first(form.first), *(parts.posted("third", key) for key in keys)], n)
+    rows, intact = _of_length(parts, [parts.first(form.first), *(parts.posted("third", key) for key in keys)], n)
     if not len(rows): return {}
     bits, differing = _bits(n), _wide(parts.arrays["sketch"][rows]) ^ _sketch(form.codes)
     words = np.stack([(differing >> (i * bits) & (1 << bits) - 1) > 0 for i in range(n)], axis=1)
     letters, changed = _wide(parts.arrays["letters"][rows]) ^ form.letters, words.sum(axis=1)
-    out = dict[int, str]()
+    one_third, out = intact >= len(keys), dict[int, str]()  # whether only one third differs
     for i in np.flatnonzero(changed <= 2).tolist():
-        slips, some = int(letters[i]).bit_count(), np.flatnonzero(words[i]) if changed[i] else range(n)
-        slip_long = changed[i] == 1 and len(form.words[some[0]]) >= _LONG_WORD
-        if slips <= (_SLIPS if n >= _FEW and (changed[i] == 2 or slip_long) else _SLIPS // 2) and changed[i] <= n // 2:
-            out[int(rows[i])] = _LETTERS_DIFFER
-        elif changed[i] <= 1 and n >= _FEW and any(
-                (int(letters[i]) ^ _letters(form.words[w])).bit_count() <= _ONE_WORD for w in some):
-            out[int(rows[i])] = _WORD_DIFFERS
+        row, places = int(rows[i]), np.flatnonzero(words[i]).tolist()
+        if int(letters[i]).bit_count() <= _SLIPS and _is_slip(parts, row, form, places): out[row] = _LETTERS_DIFFER
+        elif one_third[i] and len(places) < 2 and n >= _FEW and any(
+                (int(letters[i]) ^ _letters(form.words[w])).bit_count() <= _ONE_WORD for w in places or range(n)):
+            out[row] = _WORD_DIFFERS
     return out
 
 # %% ../../nbs/47_registry.ipynb #r072
@@ -894,20 +930,23 @@ def _one_more(parts: _Parts, form: _Form) -> dict[int, str]:
     n = len(form.codes) + 1
     if n > _MOST_WORDS: return {}
     one, two = _thirds(n)
-    keys = [_key(form.salt + n, form.codes[:one]), _key(form.salt + n, form.codes[two - n :]) >> 32 << 32]
-    rows = _of_length(parts, [parts.first(keys[0]), parts.posted("third", keys[1])], n)
+    middles = [form.codes[one:two], form.codes[one - 1 : two - 1]]  # the word comes after it, or before it
+    first = parts.first(_key(form.salt + n, form.codes[:one]))
+    last, *middle = (parts.posted("third", _key(form.salt + n, codes) >> 32 << 32)
+                     for codes in (form.codes[two - n :], *middles))
+    rows, intact = _of_length(parts, [first, last, np.concatenate(middle)], n)
     if not len(rows): return {}
     whole = _is_whole(parts, rows, form)
     out = dict.fromkeys(rows[whole].tolist(), "exact")
     if n < _FEW: return out
     sketches, bits = _wide(parts.arrays["sketch"][rows]), _bits(n)
     fits = np.zeros(len(rows), dtype=bool)
-    for i in range(n):
+    for i in range(n if (intact > 1).any() else 0):
         wanted = _sketch([*form.codes[:i], 0, *form.codes[i:]])
         free = ((1 << bits) - 1) << (i * bits)
         fits |= (sketches ^ wanted) & ~np.int64(free) == 0
     letters = _wide(parts.arrays["letters"][rows]) ^ form.letters
-    for i in np.flatnonzero(fits & ~whole).tolist():
+    for i in np.flatnonzero(fits & ~whole & (intact > 1)).tolist():
         if int(letters[i]).bit_count() <= _ONE_WORD: out[int(rows[i])] = _WORD_DIFFERS
     return out
 
@@ -919,7 +958,7 @@ def _one_less(parts: _Parts, form: _Form) -> dict[int, str]:
         one, two = _thirds(n)
         keys = [_key(form.salt + n, form.codes[:one]), _key(form.salt + n, form.codes[len(form.codes) - n + two :])]
         some = [parts.first(keys[0]), *([parts.posted("third", keys[1] >> 32 << 32)] if n > two else [])]
-        rows = _of_length(parts, some, n)
+        rows, _ = _of_length(parts, some, n)
         out |= dict.fromkeys(rows[_is_whole(parts, rows, form)].tolist(), "exact")
     for i in range(n + 1 if n + 1 >= _FEW else 0):
         if _PARTS.search(form.words[i]): continue
@@ -938,10 +977,18 @@ def _joined_titles(parts: _Parts, form: _Form) -> dict[int, str]:
         if len(ends): return dict.fromkeys([*begins[:1].tolist(), *ends[:1].tolist()], _JOINED)
     return {}
 
+def _is_half(parts: _Parts, row: int, form: _Form) -> bool:
+    "Whether a listed title begins or ends with the words of a title, as far as its sketch tells."
+    count, sketch = int(parts.arrays["shape"][row]) >> 3, int(_wide(parts.arrays["sketch"][row : row + 1])[0])
+    bits, n = _bits(count), len(form.codes)
+    if n >= count: return False
+    given = sum((code >> (32 - bits)) << (i * bits) for i, code in enumerate(form.codes))
+    return sketch & ((1 << n * bits) - 1) == given or sketch >> ((count - n) * bits) == given
+
 def _subtitled(parts: _Parts, form: _Form, title: str) -> dict[int, str]:
     "Listed titles with a subtitle that is not given, or without one that is given."
-    rows = parts.posted("half", form.whole)
-    found = rows.tolist() if len(rows) <= _CROWDED else []
+    listed = [row for row in parts.posted("half", form.whole).tolist() if _is_half(parts, row, form)]
+    found = listed if len(listed) <= _CROWDED and tells(title_key(title)) else []
     match = _SUBTITLE.search(title)
     pieces = [_words(title[: match.end()]), _words(title[match.end() :])] if match else []
     for words, least in zip(pieces, (2, _PIECE), strict=False):

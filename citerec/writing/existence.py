@@ -713,8 +713,9 @@ def _noticed(verdict: ReferenceVerdict, registries: Sequence[Registry]) -> Refer
     known = {*(identifiers(verdict.entry.paper)[:1] if verdict.entry.paper else ()), (verdict.record or {}).get("doi")}
     notices = [notice for doi in known if doi for registry in registries if (notice := registry.retraction(doi))]
     if not notices: return verdict
-    told = f"Retraction Watch lists a {notices[0].kind} of {notices[0].date or 'unknown date'}: {notices[0].reason or '–'}"
-    return replace(verdict, notice=notices[0], reasons=(one_line(told).rstrip(".") + ".", *verdict.reasons))
+    notice = notices[0]
+    told = f"Retraction Watch lists a {notice.kind} of {notice.date or 'an unknown day'}: {notice.reason or '–'}"
+    return replace(verdict, notice=notice, reasons=(one_line(told).rstrip(".") + ".", *verdict.reasons))
 
 def judge_references(bibliography: Bibliography | Sequence[BibliographyEntry],
                      corpus: Corpus | None = None,
