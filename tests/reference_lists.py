@@ -343,7 +343,8 @@ def papers_of(bibs: Sequence[str]) -> list[dict]:
         with (shipped("sample") / "papers.jsonl").open(encoding="utf-8") as f: return [json.loads(line) for line in f]
     from citerec.sources.bibliographies import paper_of_entry, read_bibliography
     papers = [p for bib in bibs for e in read_bibliography(bib)[1] if (p := paper_of_entry(e))]
-    return [{"title": p.title, "authors": list(p.authors), "year": p.year, "venue": p.venue or "arXiv", "doi": p.doi,
+    def venue(name: str | None) -> str: return "arXiv" if "arxiv" in (name or "arXiv").lower() else name or ""
+    return [{"title": p.title, "authors": list(p.authors), "year": p.year, "venue": venue(p.venue), "doi": p.doi,
              "arxiv_id": p.arxiv_id or "2001.01234"}
             for p in papers if p.year and p.authors and 3 < len(p.title.split()) < 30 and len(p.venue or "") < 150
             and not p.more_authors]

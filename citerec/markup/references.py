@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -532,8 +533,7 @@ _SEEN = re.compile(r"[\[(]?\b(?:last\s)?(?:accessed|visited|retrieved|access(?:e
                    r"(?:19|20)\d\d(?:-\d\d-\d\d)?[^\w)\]]{0,3}[)\]]?\.?", re.IGNORECASE)
 _LEFT_OVER = re.compile(r"\s*\b(?:https?|doi|url|is[bs]n[\s:]*[\dx-]*|pmid:?\s*\d+|pmcid:?\s*\w+)\b[\s:.]*(?=[.,;]|$)",
                         re.IGNORECASE)
-_LONGEST_REFERENCE = 4000  # characters; a longer text holds something else
-_TRAILING = ".,;:)]}'’”"
+_LONGEST_REFERENCE = 3000  # characters; a longer text holds something else
 
 def _closed_end(address: str) -> str:
     "An address without the signs of the sentence at its end; a bracket stays where it was opened in it."
@@ -551,25 +551,28 @@ def _taken_out(text: str) -> tuple[str, dict[str, str]]:
         return " "
     def doi(m: re.Match[str]) -> str:
         found = _closed_end(m[1])
-        if arxiv := normal_arxiv_id(found): return note("eprint", arxiv) + m[0][len(m[0].rstrip(_TRAILING)) :]
-        return note("doi", normal_doi(found) or "") + " ."
+        if arxiv := normal_arxiv_id(found): return note("eprint", arxiv) + m[1][len(found) :]
+        return note("doi", normal_doi(found) or "") + m[1][len(found) :]
     def arxiv(m: re.Match[str]) -> str:
         found = normal_arxiv_id(_closed_end(m["a"] or m["b"] or m["c"]))
         if not found: return m[0]
         note("eprint", found)
         return " arXiv " if m["a"] is None else " "
-    def web(m: re.Match[str]) -> str: return note("url", _closed_end(m[1])) + " "
+    def web(m: re.Match[str]) -> str:
+        found = _closed_end(m[1])
+        return note("url", found) + m[1][len(found) :]
     text = _DOI.sub(doi, text)
     text = _ARXIV.sub(arxiv, text)
     text = _SEEN.sub(" ", _WEB.sub(web, text))
     if fields.get("eprint"): fields["archiveprefix"] = "arXiv"
-    text = _LEFT_OVER.sub(" ", text)
+    text = re.sub(r"[(\[]\s*[)\]]|(?<=[.,])\s+[.,](?=\s|$)", " ", _LEFT_OVER.sub(" ", text))
     return " ".join(text.split()), fields
 
 # %% ../../nbs/12_references.ipynb #x042e
 _PART = (r"(?:(?:[vV][ao]n|[dD]e[rnls]?|[dD][aiou]s?|[dD]ell[ao]|[lL][aeo]s?|[tT]e[rn]|zu[rm]?|a[fl]|[eE]l|bin|ibn|Ben"
          r"|St\.|’t|'t|y|e|i)\s)")  # "van der", "de la"
-_WORD_OF_NAME = rf"(?:[dDlL]['’](?={_UPPER})|(?:al|el|d|bin)-(?={_UPPER}))?{_UPPER}[^\W\d_]*(?:['’`´‐‑-]\s?[^\W\d_]+)*"
+_WORD_OF_NAME = (rf"(?:[dDlL]['’](?={_UPPER})|(?:al|el|d|bin)-(?={_UPPER}))?"
+                 rf"{_UPPER}[^\W\d_]{{0,40}}(?:['’`´‐‑-]\s?[^\W\d_]{{1,40}}){{0,3}}")
 _LONG_WORD = rf"(?=['’\w-]{{2}}|[\u4e00-\u9fff]){_WORD_OF_NAME}(?!\w)"
 _LAST = rf"{_PART}{{0,3}}{_LONG_WORD}(?:\s{_PART}{{0,2}}{_LONG_WORD}){{0,2}}"
 _DOTTED = rf"{_UPPER}{_LOWER}?\.(?:[\s‐‑-]{{0,2}}{_UPPER}{_LOWER}?\.|-{_LOWER}\.){{0,5}}"
@@ -577,9 +580,9 @@ _SUFFIX = r"(?:,?\s(?:Jr|Sr)\b\.?|,?\s(?:II|III|IV)\b)"
 _FIRST = rf"(?:{_DOTTED}|{_WORD_OF_NAME}(?!\w)|{_UPPER}(?!\w))"
 _WAYS = {
     "turned": rf"{_LAST}(?:,\s(?:Jr|Sr|II|III)\b\.?)?,\s?{_DOTTED}(?:\s?{_LOWER}\.){{0,3}}{_SUFFIX}?",
-    "plain": rf"{_FIRST}(?:(?:[\s‐‑-]|(?<=\.)){_FIRST}){{0,3}}?(?:\s|(?<=\.)){_LAST}{_SUFFIX}?",
+    "plain": rf"{_FIRST}(?:(?:\s|(?<=\.)){_FIRST}){{0,3}}?(?:\s|(?<=\.)){_LAST}{_SUFFIX}?",
     "bare": rf"{_LAST}\s(?:{_UPPER}-?){{1,4}}(?![\w’'])(?!\.[\s-]?{_UPPER}\.)(?:\s(?:Jr|Sr|2nd|3rd|II|III))?",
-    "full": rf"{_LAST},\s(?:{_LONG_WORD}(?:[\s‐‑-]{_LONG_WORD}){{0,2}}(?:\s{_UPPER}(?!\w)\.?)?(?:\s?{_DOTTED})?"
+    "full": rf"{_LAST},\s(?:{_LONG_WORD}(?:\s{_LONG_WORD}){{0,2}}(?:\s{_UPPER}(?!\w)\.?)?(?:\s?{_DOTTED})?"
             rf"|{_DOTTED}\s?{_LONG_WORD}(?=[,;]|\sand\b)|{_DOTTED}|{_UPPER}(?!\w)){_SUFFIX}?",
 }
 _NAMES = {way: re.compile(pattern) for way, pattern in _WAYS.items()}
@@ -621,7 +624,7 @@ def _listed(text: str, way: str) -> tuple[int, list[str], bool]:
     return (at if names else 0), names, others
 
 # %% ../../nbs/12_references.ipynb #x042h
-_QUOTED = re.compile(r"[“\"„«]\s?([^”\"“„«»]{6,400}?)[,.;]?\s?(?:[”\"»]|“(?=\s|$|[,.]))"
+_QUOTED = re.compile(r"“((?:[^“”]|“[^“”]{1,99}”){6,400}?)[,.;]?\s?”|[\"„«]\s?([^”\"“„«»]{6,400}?)[,.;]?\s?[”\"»“](?!\w)"
                      r"|``(.{6,400}?)[,.;]?\s?''|‘([^’]{12,300}?)[,.]?’(?=[,.\s])")
 _PRINTED_YEAR = r"(?:1[89]|20)\d\d"
 _DATED = re.compile(rf"[.,:]?\s*[(\[]\s?(?:({_PRINTED_YEAR})\s?(?:[a-z]\b)?(?:[/–-]\d{{2,4}})?"
@@ -644,6 +647,7 @@ class _Reading:
     year: str  # of a date before the title; else ""
     rest: str  # the title and what follows; for "quoted", what follows
     title: str = ""  # known here only for "quoted"
+    form: str = ""  # the way in which the names are written; "" where it is not known
 
 def _only_names(text: str) -> bool:
     "Whether a text may be a list of authors: no sentence ends in it, and hardly any word is in small letters."
@@ -657,7 +661,8 @@ def _names_in(text: str) -> tuple[tuple[str, ...], bool]:
     "The names in a text that is nothing but a list of authors, and whether others are not listed."
     text = _EDITORS.sub("", text).strip(" .,:;")
     whole = f"{text}." if re.search(rf"(?:^|[\s.-]){_UPPER}$", text) else text
-    best = max((_listed(whole, way) for way in (*_WAYS, "mixed")), key=lambda found: (found[0], len(found[1])))
+    best = max((_listed(whole, way) for way in (*_WAYS, "mixed")),
+               key=lambda found: (len(whole[: found[0]].rstrip(".")), len(found[1])))
     if best[0] >= len(text) - 1: return tuple(best[1]), best[2]
     ended = re.split(r"[,;]?\s+(?:et\.? al\b\.?|and others\b)", whole)
     others = len(ended) > 1 or "…" in text
@@ -697,13 +702,16 @@ def _readings(text: str) -> list[_Reading]:
             year = next(filter(None, m.groups()), "")
             found.append(_Reading("dated", *_names_in(text[: m.start()]), year, text[m.end() :]))
             break
-    listed = sorted(((*_listed(text, way),) for way in (*_WAYS, "mixed")), key=lambda of: (-of[0], -len(of[1])))
-    for end, names, others in listed:
+    listed = sorted(((*_listed(text, form), form) for form in (*_WAYS, "mixed")),
+                    key=lambda of: (-len(text[: of[0]].rstrip(".")), -len(of[1])))
+    for end, names, others, form in listed:
         if not names: continue
         way = next((way for way, pattern in _AFTER_NAMES.items() if pattern.match(text, end)), "")
-        if not way or way == "comma" and end < listed[0][0]: continue
-        found.append(_Reading(way, tuple(names), others, "",
-                              text[_AFTER_NAMES[way].match(text, end).end() :]))  # type: ignore[union-attr]
+        if way == "comma" and end < listed[0][0] - 1: continue
+        if way:
+            after = _AFTER_NAMES[way].match(text, end)
+            found.append(_Reading(way, tuple(names), others, "", text[after.end() if after else end :],
+                                  form=form))
         first, last = names[0], names[-1]
         odd = len(names) > 1 and re.match(_DOTTED, first) and not re.match(_DOTTED, last) and not others
         if odd and (cut := text.rfind(f", {last}", 0, end)) > 0:  # what looks like the last name may be the title
@@ -723,22 +731,30 @@ _NUMBERED = re.compile(r"(?:[^.?!]|\.(?=,|\s\d)){2,90}?[\s,;:](?:\(?(?:vol\.|vol
                        rf"|\d{{1,4}}\s?\(|pp?\.\s?\d|pages\s\d|{_PRINTED_YEAR}\b)")
 _END = re.compile(r"([.?!])[”’\")]?\s+(?=\S)|[.?!]?$")
 
+_INSIDE = re.compile(rf",\s[Ii]n(?::\s|\s(?=(?:{'|'.join(_CUES['venues begin with'])})(?!\w)"
+                     r"|[A-Z][A-Za-z]*[A-Z]\w*(?=[\s,.;’'])))")
+
 def _is_place(text: str) -> bool:
     "Whether a text may begin with a venue, a date or an address."
     return bool(_PLACE.match(text) or _NUMBERED.match(text))
 
+_SENTENCES, _WORD_LENGTH = 12, 24  # of a reference that are looked at; characters of an abbreviation, at most
+
 def _ends(text: str) -> list[tuple[int, int]]:
     "Where a title may end, and where what follows begins."
     out = list[tuple[int, int]]()
-    for m in _END.finditer(text, 1):
-        word = re.search(r"[\w.’'-]*$", text[: m.start()])
-        last = (word[0] if word else "").lower()
-        apart = word is None or not text[word.start() - 1 : word.start()].strip()
+    for m in islice(_END.finditer(text, 1), 4 * _SENTENCES):
+        near = text[max(0, m.start() - _WORD_LENGTH) : m.start()]
+        word, following = re.search(r"(?:^|(?<=[^\w.’'-]))[\w.’'-]*$", near), text[m.end() : m.end() + 200]
+        last, apart = (word[0] if word else "").lower(), word is None or not near[: word.start()][-1:].strip()
+        apart = apart and not re.search(r"[.?!]\s[IVX]{1,4}$", near)  # a part has such a number
         short = m[1] == "." and apart and (last in _SHORTENED or re.fullmatch(r"(?:\w\.)*\w", last)
                                            and not last.isdigit())
-        if short and not _PLACE.match(text, m.end()): continue
-        if m.end() < len(text) and text[m.end()].islower() and not _is_place(text[m.end() :]): continue
+        if short and not _PLACE.match(following): continue
+        if following[:1].islower() and not _is_place(following): continue
+        if re.match(r"(?:[IVX]{1,4}|Part [\w]{1,5})\.\s", following): continue
         out.append((m.start() + (m[1] in ("?", "!") if m[1] else 0), m.end()))
+        if len(out) == _SENTENCES: break
     return out or [(len(text), len(text))]
 
 def _title_and_place(reading: _Reading) -> tuple[str, str, bool]:
@@ -747,31 +763,34 @@ def _title_and_place(reading: _Reading) -> tuple[str, str, bool]:
     if reading.way == "quoted": return reading.title, text, True
     if reading.way == "comma":
         commas = [m for m in re.finditer(r",\s+", text) if len(text[: m.start()].split()) > 1]
-        m = next((m for m in commas if _is_place(text[m.end() :])), None)
+        m = next((m for m in commas if _is_place(text[m.end() : m.end() + 200])), None)
         stop = next((at for at in _ends(text) if _PLACE.match(text, at[1])), None)
         if m and not (stop and stop[0] < m.start()): return text[: m.start()], text[m.end() :], True
         return (text[: stop[0]], text[stop[1] :], True) if stop else (text, "", False)
     ends = _ends(text)
-    placed = next((at for at in ends if at[1] >= len(text) or _is_place(text[at[1] :])), ends[0])
+    inside = _INSIDE.search(text)
+    if inside and inside.start() < ends[0][0]: return text[: inside.start()], text[inside.start() + 2 :], True
+    placed = next((at for at in ends if at[1] >= len(text) or _is_place(text[at[1] : at[1] + 200])), ends[0])
     first = ends[0]
-    if text[first[0] - 1] in "?!" or placed == first or placed[1] < len(text) and _PLACE.match(text, placed[1]) \
+    if text[: first[0]].endswith(("?", "!")) or placed == first or placed[1] < len(text) and _PLACE.match(text,
+                                                                                                          placed[1]) \
             and placed == ends[min(1, len(ends) - 1)] and len(text[: first[0]].split()) < 4: first = placed
-    return text[: first[0]], text[first[1] :], _is_place(text[first[1] :])
+    return text[: first[0]], text[first[1] :], _is_place(text[first[1] : first[1] + 200])
 
 # %% ../../nbs/12_references.ipynb #x042o
 _PAGES_OF = re.compile(r"(?:\bpp?\.?|\bpages?|\bS\.)\s?([\w.]*\d+(?:\s?[–—‒-]+\s?[\w.]*\d+)?)"
                        r"|(?<=[:,;])\s?([A-Za-z]?\d+\s?[–—‒-]+\s?[A-Za-z]?\d+)\b"
                        r"|(?<=\d\):)\s?([\w.]+)|(?<=\d:)\s?(\d[\w.]*)")
-_VOLUME = re.compile(r"\b(?:vol(?:ume)?\.?|Bd\.)\s?(\w*\d+\w*)|(?<=;)\s?(\d{1,4})(?=[(:])"
+_VOLUME = re.compile(r"\b(?:vol(?:ume)?\.?|Bd\.)\s?(\w{0,9}\d\w{0,9})|(?<=;)\s?(\d{1,4})(?=[(:])"
                      r"|(?<=[\s,])((?!(?:19|20)\d\d)\d{1,4})\s?(?=[(:,;]\s?(?:no|\d)|\s?\(\d)", re.IGNORECASE)
-_NUMBER_OF = re.compile(r"\b(?:no|number|issue|iss|Nr)\.?\s?(\w*\d[\w–/-]*)|(?<=\d)\s?\((\d{1,3}(?:[–/-]\d{1,3})?)\)",
-                        re.IGNORECASE)
+_NUMBER_OF = re.compile(r"\b(?:no|number|issue|iss|Nr)\.?\s?(\w{0,9}\d[\w–/-]{0,19})"
+                        r"|(?<=\d)\s?\((\d{1,3}(?:[–/-]\d{1,3})?)\)", re.IGNORECASE)
 _NO_VENUE = re.compile(r"^\(?(?:\d+(?![\w]|\s[A-Z])|pp?\.|pages|vol\b|volume|no\.|accessed|available|eds?\b"
                        r"|(?:in\s)?(?:preparation|press)\b|to appear\.?$|under review|manuscript|submitted|arxiv\b"
                        r"|preprint\b)", re.IGNORECASE)
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Spring|Summer|Fall|Winter)[a-z]{0,6}\.?"
 _AFTER_VENUE = re.compile(rf"""[,.;:]?\s*(?:,\s*|\s|^)(?:
-    \(?\b(?:vol(?:ume)?|no|number|pp?|pages?|S|Bd|art(?:icle)?|chapter|ch)\b\.?\s?[\w.]*\d
+    {_PRINTED_YEAR}\s{_MONTH}|\(?\b(?:vol(?:ume)?|no|number|pp?|pages?|S|Bd|art(?:icle)?|chapter|ch)\b\.?\s?[\w.]*\d
   | \(?(?:{_MONTH}\s(?:\d\d?,?\s)?)?{_PRINTED_YEAR}[a-z]?\)?(?=[,.;:\s)]*$|[;.,:]|\)\s?[.,]?)
   | \d{{1,4}}\s?[(:,;–-]|\d+\s?$|\(\d{{1,4}}\)\s?:|edited\sby\b|\(?eds?\b\.?)""", re.IGNORECASE | re.VERBOSE)
 _HOUSES = re.compile(rf"(?:[.,]\s+|\()(?:ACM\b(?!\s+\w)|IEEE(?:\sPress|\sComputer)?(?=[.,]|$)"
@@ -795,7 +814,7 @@ def _venue(place: str) -> tuple[str, bool]:
 def _year_in(place: str) -> str:
     "The year of publication in what follows a title; \"\" where there is none."
     plain = re.sub(r"(?:\bpp?\.?|\bpages?|[:,])\s?[A-Za-z]?\d+\s?[–—‒-]+\s?[A-Za-z]?\d+", " ", place)
-    plain = re.sub(r"\d+\s?[–—‒-]\s?\d+", " ", plain)
+    plain = re.sub(r"\d{1,9}\s?[–—‒-]\s?\d{1,9}", " ", plain)
     for pattern in (rf"\(\s?(?:[^()]{{0,30}}?[\s,])?({_PRINTED_YEAR})[a-z]?\s?\)",
                     rf"(?:^|[.,]\s)({_PRINTED_YEAR})(?:\s\w{{3}}(?:\s\d\d?)?)?\s?;",
                     rf"(?<=[,.]\s)(?:[^\W\d_]{{3,9}}\.?\s(?:\d\d?,?\s)?)?({_PRINTED_YEAR})[a-z]?(?=\s?[.,;]|\s?$)",
@@ -846,7 +865,7 @@ def _as_entry(reading: _Reading, fields: Mapping[str, str]) -> Entry:
     for name, pattern in (("volume", _VOLUME), ("number", _NUMBER_OF), ("pages", _PAGES_OF)):
         if m := pattern.search(place): own[name] = next(filter(None, m.groups()), "")
     own["pages"] = re.sub(r"\s?[–—‒-]+\s?", "–", own.get("pages", ""))
-    bare = all(map(_NAMES["bare"].fullmatch, reading.names))
+    bare = 2 * sum(bool(_NAMES["bare"].fullmatch(name)) for name in reading.names) > len(reading.names)
     names = tuple(n for name in reading.names if (n := _name(name, bare)) and n != OTHERS)
     if names and (reading.others): names = (*names, OTHERS)
     sure = (placed or not place) and reading.way not in ("first", "comma") and bool(names)
@@ -866,7 +885,8 @@ def _fit(reading: _Reading, entry: Entry) -> float:
             + .7 * (not entry.note)
             + .4 * (small > 0)
             - 2 * (len(reading.names) > 1 and bool(re.match(_DOTTED, reading.names[0]))
-                   and not re.match(_DOTTED, reading.names[-1]) and len(reading.names[-1].split()) > 2)
+                   and not re.match(_DOTTED, reading.names[-1])
+                   and (reading.way == "colon" or len(reading.names[-1].split()) > 2))
             - 1.5 * bool(_NAMES_IN_TITLE.search(title)) - 3 * (title[:1] in "&,;")
             + {"quoted": 1.2, "dated": 1, "colon": .6, "stop": .4, "comma": -.3, "first": -.6}[reading.way])
 
@@ -879,7 +899,7 @@ def _first_family(entry: Entry) -> str:
 def read_references(texts: Sequence[str],  # printed references of one list, with or without their numbers
                     ) -> list[Entry]:  # in order; one without title has a `fault`, an uncertain one a `note`
     "Printed references as entries; the way of most of them is preferred."
-    known, ways = list[list[tuple[float, _Reading, Entry]]](), Counter[str]()
+    known, ways, forms = list[list[tuple[float, _Reading, Entry]]](), Counter[str](), Counter[str]()
     before: tuple[str, ...] = ()
     for text in texts:
         label = _LABEL.match(text)
@@ -888,13 +908,14 @@ def read_references(texts: Sequence[str],  # printed references of one list, wit
         if again: plain = ". ".join(filter(None, [", ".join(before), plain[again.end() :]]))
         found = [(reading, _as_entry(reading, fields)) for reading in _readings(plain)]
         scored = sorted(((_fit(*one), *one) for one in found), key=lambda one: -one[0])
-        if scored: ways[scored[0][1].way] += 1
+        ways[scored[0][1].way] += 1
+        forms[scored[0][1].form] += 1
         before = tuple(map(str, scored[0][2].authors)) or before
         known.append(scored)
-    usual = {way for way, n in ways.items() if n > .5 * len(known)}
+    usual = {way for way, n in (ways + forms).items() if way and n > .5 * len(known)}
     out, keys = list[Entry](), set[str]()
     for text, scored in zip(texts, known, strict=True):
-        entry = max(scored, key=lambda one: one[0] + .9 * (one[1].way in usual))[2]
+        entry = max(scored, key=lambda one: one[0] + .9 * (one[1].way in usual) + .6 * (one[1].form in usual))[2]
         label = _LABEL.match(text)
         printed = next(filter(None, label.groups()), "") if label else ""
         key = re.sub(r"[\s,{}()#%\"\\~]+", "", printed) or _ascii(_first_family(entry)) + entry.fields.get("year", "")

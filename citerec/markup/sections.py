@@ -575,13 +575,14 @@ def _by_gaps(rows: Sequence[_Row], runs: Sequence[range]) -> list[int]:
     return starts
 
 # %% ../../nbs/18_sections.ipynb #x142m
+_ADDRESS = 300  # characters of an address, at most
 _IN_ADDRESS = re.compile(r"(?:\bhttps?:/{0,2}|\bwww\.|\b10\.\d{4,9}/|\bdoi:\s?10\.|\barxiv:\s?\d)\S*$", re.IGNORECASE)
 _ADDRESS_GOES_ON = re.compile(r"[\w%~+@#=&?.,;:()/-]*?[\d/_%=?&~#-][\w%~+@#=&?.,;:()/-]*(?=\s|$)")
 _NOT_ADDRESS = re.compile(r"(?:(?:19|20)\d\d[a-z]?[.,;)]?|\(.*|[A-Z][a-z]+[.,]?|pp?\.?|vol\.?|\d{1,2}[.,;])(?:\s|$)")
 
 def _with_row(before: str, after: str, broken: bool, full: bool, words: Counter[str]) -> str:
     "A reference with its next row; `broken`: a hyphen was dropped between them, `full`: the row before is full."
-    if address := _IN_ADDRESS.search(before):
+    if address := _IN_ADDRESS.search(before[-_ADDRESS:]):
         if broken: return f"{before}-{after}"
         goes_on = _ADDRESS_GOES_ON.match(after) and not _NOT_ADDRESS.match(after)
         if before[-1] in "/-_=?&%#~+" or address[0].endswith(":") or before[-1] in ".:" and (goes_on
@@ -1232,6 +1233,8 @@ def _with_records(path: Path, found: Sequence[ListedReference],
     return out
 
 # %% ../../nbs/18_sections.ipynb #x242o
+_MOST_LISTED = 10_000  # references of a paper; a handbook has half as many
+
 def reference_list(path: str | Path,  # of a .pdf or .docx file
                    limits: PdfLimits = PdfLimits(),
                    ) -> list[ListedReference]:  # in the order of the list
@@ -1241,10 +1244,13 @@ def reference_list(path: str | Path,  # of a .pdf or .docx file
     with path.open("rb") as f: begins = f.read(1024)
     if begins.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         document = read_docx(path)
-        found = _with_records(path, _entries_listed(path, _docx_references(document)), document.records)
+        printed = _docx_references(document)[: _MOST_LISTED + 1]
+        found = _with_records(path, _entries_listed(path, printed), document.records)
     else:
         paper = read_pdf(path, limits)
-        found = _entries_listed(path, [*paper.references, *_beyond(paper)])
+        found = _entries_listed(path, [*paper.references[: _MOST_LISTED + 1], *_beyond(paper)])
+    if len(found) > _MOST_LISTED:
+        raise InputError(f"{path} lists more than {_MOST_LISTED:,} references.", "Split it into parts.")
     if not found: raise InputError(f"{path} has no list of references that can be found.",
                                    "Put it under a heading such as References, or give the .bib file.")
     return found
