@@ -52,7 +52,7 @@ from citerec.writing.gaps import (
 from .insertion import cite_changes, place_at
 from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
 from citerec.writing.remarks import (
-    Accepted, CheckReport, FailOn, Remark, Report, Severity, accept, accepted_path, fingerprint, kinds,
+    Accepted, Checked, FailOn, Remark, Report, Severity, accept, accepted_path, fingerprint, kinds,
     read_accepted, reference_remarks, venue_of, without_accepted,
 )
 
@@ -425,7 +425,7 @@ class Draft:
     def references(self,
                    registries: Sequence[Registry] = (),  # registries of titles that were opened
                    look_up: Any = None,  # asks services; None: offline
-                   ) -> CheckReport:
+                   ) -> Checked:
         "Whether each reference exists: the verdicts, with the records that show it and where was looked."
         return _with_verdicts(self, registries, look_up)
 
@@ -903,14 +903,14 @@ def _sent(look_up: Any) -> str:
     failed = "".join(f" {service} was not asked to the end: {why}" for service, why in look_up.failures.items())
     return f"Fields of the references were sent to services on the network, the text of the draft was not.{failed}"
 
-def _with_verdicts(draft: Draft, registries: Sequence[Registry], look_up: Any) -> CheckReport:
+def _with_verdicts(draft: Draft, registries: Sequence[Registry], look_up: Any) -> Checked:
     "The verdicts on a draft's references."
     own, today = judged_by(draft.manuscript, draft.own), date.today()
     verdicts = judge_references(own, draft.rec.corpus, tuple(registries), look_up, today)
     remarks = _verdict_remarks(Case(draft.manuscript, own), verdicts, ())
     report = Report(tuple(remarks), "References", tuple(not_read(draft.manuscript, own)),
                     (what_was_read(draft.manuscript, own),))
-    return CheckReport(report, today, verdicts, listed=True, sent=_sent(look_up),
+    return Checked(report, today, verdicts, listed=True, sent=_sent(look_up),
                        cited=_cited_entries(draft.manuscript, own))
 
 # %% ../../nbs/79_draft.ipynb #x042f05r
@@ -956,7 +956,7 @@ def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone
                fail_on: FailOn = "warning",  # severity from which on the exit code is 1
                today: date | None = None,  # None: from the clock
                progress: bool = False,  # show progress bars
-               ) -> CheckReport:
+               ) -> Checked:
     "Check a draft or a bibliography: references that exist, faults of the bibliography, citations that are missing."
     path, today, wanted = _checkable(path), today or date.today(), frozenset(only)
     judged_there = venue_of(venue) if venue else None
@@ -977,7 +977,7 @@ def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone
     report = Report(tuple(r for r in left if not wanted or r.code in shown), f"Check of {path.name}",
                     tuple(not_read(read, own)), (what_was_read(read, own),))
     taken = {r: a for r, a in hidden.items() if not wanted or r.code in shown}
-    return CheckReport(report, today, verdicts, taken, judged_there, fail_on, "references" in wanted, _sent(look_up),
+    return Checked(report, today, verdicts, taken, judged_there, fail_on, "references" in wanted, _sent(look_up),
                        cited)
 
 # %% ../../nbs/79_draft.ipynb #x042f11
