@@ -45,7 +45,8 @@ GATES = {
     # 1,090 with the registry of titles: readers of DBLP and retractions (190), the file (330), near titles (190)
     # 922 with printed references as entries, the lists of references in PDFs, and the reader of .docx
     # 635 with references looked up in six registers (400), what is kept of it (50), and a double of the six (140)
-    "exported lines": (44_500, 33_000),
+    # 800 with `citerec check`: its report, the page, SARIF (90), acceptances (120), venues (40), and the command
+    "exported lines": (45_048, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

@@ -33,6 +33,7 @@ from ..ground.files import made_once, own_folder, user_folder, write_atomically
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Paper, PipelineState, Recommendation
 from ..markup.prose import Format, Note, Span
+from ..markup.sections import reference_list
 from ..ranking.corpus import Corpus
 from ..ranking.mentions import paper_named
 from ..ranking.registry import REGISTRY, Registry
@@ -40,7 +41,7 @@ from citerec.writing.audit import (
     Case, audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
 from citerec.writing.bibliography import (
-    Bibliography, BibliographyEntry, Paths, entry_titled, papers_of_keys, paths_in, record_cited,
+    Bibliography, BibliographyEntry, Paths, entry_titled, listed_bibliography, papers_of_keys, paths_in, record_cited,
 )
 from .changes import Change, interrupted, undo
 from .comparing import MARKER, OTHER, Claims, marked_at
@@ -863,17 +864,14 @@ def _marks_of(bibliography: Bibliography) -> dict[str, str]:
 _REFERENCES = frozenset(("suspicious", "unconfirmed", "field"))  # kinds of remarks that a verdict makes
 _BY_SENTENCE, _BY_RECORD = ("gap", "language"), ("duplicate", "preprint", "retracted", "misfit")
 _BY_DRAFT = frozenset((*_BY_SENTENCE, "slot", "references", *_REFERENCES)) - {"field"}  # for which no audit is needed
-_NOT_YET = (".pdf", ".docx")  # files with a list of references that is read by nothing here
+_PRINTED = (".pdf", ".docx")  # files whose list of references is read, and nothing else
 
 def _checkable(path: str | os.PathLike[str]) -> Path:
-    "The path of a file to check. Raises `InputError` for a folder, and for a file whose references are not read."
+    "The path of a file to check. Raises `InputError` for a folder."
     path = Path(path)
     if path.is_dir() and (path / "manifest.json").exists():
         raise InputError(f"{path} is a corpus.", f"Read it through with: citerec verify {shlex.quote(str(path))}")
     if path.is_dir(): raise InputError(f"{path} is a folder.", "Name a draft or a bibliography in it.")
-    if path.suffix.lower() in _NOT_YET:
-        raise InputError(f"The references of a {path.suffix.lower()} are not read.",
-                         "Check the draft it was made from, or its bibliography: .tex, .md, .bib, .ris, CSL-JSON.")
     return path
 
 def _verdict_remarks(case: Case, verdicts: Sequence[ReferenceVerdict], audited: Iterable[Remark]) -> list[Remark]:
@@ -939,13 +937,16 @@ def _found_by(draft: Draft | None, own: Bibliography, corpus: Corpus | None, wan
 def _opened(path: Path, rec: Recommender | None, bibliography: Paths | None, format: Format | None,
             progress: bool = False) -> tuple[Draft | None, Bibliography]:
     "A draft and the bibliography that it is judged by; no draft where the file is a bibliography itself."
-    if path.suffix.lower() in BIBLIOGRAPHIES: return None, Bibliography.read(path, rec.corpus if rec else None)
+    corpus = rec.corpus if rec else None
+    if path.suffix.lower() in BIBLIOGRAPHIES: return None, Bibliography.read(path, corpus)
+    if path.suffix.lower() in _PRINTED:
+        return None, listed_bibliography((one.entry for one in reference_list(path)), path, corpus)
     draft = Draft.open(path, rec, bibliography, (), format, progress)
     own = draft.own if rec else _own_bibliography(draft.manuscript, draft._bibliography, None)
     return draft, judged_by(draft.manuscript, own)
 
 # %% ../../nbs/79_draft.ipynb #x042f06f
-def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone: .bib, .ris or CSL-JSON
+def full_check(path: str | os.PathLike[str],  # a draft; a bibliography: .bib, .ris or CSL-JSON; or a .pdf or .docx
                rec: Recommender | None = None,  # None: the corpus of the settings, where one is needed
                bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
                registries: Sequence[Registry] = (),  # registries of titles that were opened
