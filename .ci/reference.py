@@ -77,6 +77,8 @@ PAGES = {
             "writing.gaps:Gap",
             "writing.bibliography:Bibliography *",
             "writing.remarks:Report *",
+            "writing.draft:full_check",
+            "writing.remarks:Checked *",
             "writing.remarks:Remark",
             "sources.registers:ReferenceLookUp *",
             "sources.registers:RegisterAnswer",

@@ -51,7 +51,7 @@ def test_exit_codes(folder, capsys):
     assert said_by(capsys, "check", "paper.tex", "--only", "missing", "--fail-on", "never")[0] == 0
     assert said_by(capsys, "check", "paper.tex", "--only", "slot", "--fail-on", "error")[0] == 0
     assert said_by(capsys, "check", "paper.tex", "--only", "unused")[0] == 0
-    for wrong in (["none.tex"], ["paper.tex", "--only", "typo"], ["paper.tex", "--venue", "moon"], ["paper.pdf"], ["."],
+    for wrong in (["none.tex"], ["paper.tex", "--only", "typo"], ["paper.tex", "--venue", "moon"], ["."],
                   ["paper.tex", "--accept", "map"], ["paper.tex", "--registry", "none"]):
         assert said_by(capsys, "check", *wrong)[0] == 2, wrong
 

@@ -653,8 +653,8 @@ def _check(args: argparse.Namespace) -> int:
     Each reference gets a verdict. What hurts comes first. No language model is asked. Exit code 0: nothing to mend;
     1: something to mend, or a part that was not read; 2: a file that cannot be read, or a wrong option.
 
-    FILE ...             LaTeX, Markdown or plain text, of a draft in several files the main one; or a bibliography:
-                         .bib, .ris, CSL-JSON
+    FILE ...             LaTeX, Markdown or plain text, of a draft in several files the main one; a bibliography:
+                         .bib, .ris, CSL-JSON; or a .pdf or .docx, of which the list of references is read
     --only CODE ...      only these remarks, by the word in brackets, such as missing,slot; references: the verdicts,
                          each listed
     registries: --registry FILE ...  a registry of titles, in addition to the corpus (default: the one in your data

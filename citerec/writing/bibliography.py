@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['OUTCOMES', 'BY_TITLE', 'Paths', 'Fits', 'BibliographyEntry', 'ids_by_title', 'recognise', 'ReadFile', 'record_cited',
-           'BibliographyReport', 'paths_in', 'Bibliography', 'papers_of_keys', 'Support', 'Supports', 'entry_titled']
+           'BibliographyReport', 'paths_in', 'Bibliography', 'papers_of_keys', 'Support', 'Supports', 'entry_titled',
+           'listed_bibliography']
 
 # %% ../../nbs/72_bibliography.ipynb #c003
 import html
@@ -468,3 +469,11 @@ def _refreshed(bibliography: Bibliography) -> Bibliography:
     again = Bibliography((*entries, *others), files, bibliography.corpus)
     again._kept.update(bibliography._kept)
     return again
+
+# %% ../../nbs/72_bibliography.ipynb #x042h01
+def listed_bibliography(entries: Iterable[Entry],  # of a printed list
+                        path: Path,  # of the file that has it
+                        corpus: Corpus | None = None,  # to find the entries in; None: nowhere
+                        ) -> Bibliography:
+    "A bibliography of entries that were read elsewhere, such as in the list of references of a PDF."
+    return Bibliography(tuple(_entry(e, path, corpus) for e in entries), (), corpus)

@@ -33,6 +33,7 @@ from ..ground.files import made_once, own_folder, user_folder, write_atomically
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Paper, PipelineState, Recommendation
 from ..markup.prose import Format, Note, Span
+from ..markup.sections import reference_list
 from ..ranking.corpus import Corpus
 from ..ranking.mentions import paper_named
 from ..ranking.registry import REGISTRY, Registry
@@ -40,7 +41,7 @@ from citerec.writing.audit import (
     Case, audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
 from citerec.writing.bibliography import (
-    Bibliography, BibliographyEntry, Paths, entry_titled, papers_of_keys, paths_in, record_cited,
+    Bibliography, BibliographyEntry, Paths, entry_titled, listed_bibliography, papers_of_keys, paths_in, record_cited,
 )
 from .changes import Change, interrupted, undo
 from .comparing import MARKER, OTHER, Claims, marked_at
@@ -52,7 +53,7 @@ from citerec.writing.gaps import (
 from .insertion import cite_changes, place_at
 from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
 from citerec.writing.remarks import (
-    Accepted, CheckReport, FailOn, Remark, Report, Severity, accept, accepted_path, fingerprint, kinds,
+    Accepted, Checked, FailOn, Remark, Report, Severity, accept, accepted_path, fingerprint, kinds,
     read_accepted, reference_remarks, venue_of, without_accepted,
 )
 
@@ -425,7 +426,7 @@ class Draft:
     def references(self,
                    registries: Sequence[Registry] = (),  # registries of titles that were opened
                    look_up: Any = None,  # asks services; None: offline
-                   ) -> CheckReport:
+                   ) -> Checked:
         "Whether each reference exists: the verdicts, with the records that show it and where was looked."
         return _with_verdicts(self, registries, look_up)
 
@@ -863,17 +864,14 @@ def _marks_of(bibliography: Bibliography) -> dict[str, str]:
 _REFERENCES = frozenset(("suspicious", "unconfirmed", "field"))  # kinds of remarks that a verdict makes
 _BY_SENTENCE, _BY_RECORD = ("gap", "language"), ("duplicate", "preprint", "retracted", "misfit")
 _BY_DRAFT = frozenset((*_BY_SENTENCE, "slot", "references", *_REFERENCES)) - {"field"}  # for which no audit is needed
-_NOT_YET = (".pdf", ".docx")  # files with a list of references that is read by nothing here
+_PRINTED = (".pdf", ".docx")  # files whose list of references is read, and nothing else
 
 def _checkable(path: str | os.PathLike[str]) -> Path:
-    "The path of a file to check. Raises `InputError` for a folder, and for a file whose references are not read."
+    "The path of a file to check. Raises `InputError` for a folder."
     path = Path(path)
     if path.is_dir() and (path / "manifest.json").exists():
         raise InputError(f"{path} is a corpus.", f"Read it through with: citerec verify {shlex.quote(str(path))}")
     if path.is_dir(): raise InputError(f"{path} is a folder.", "Name a draft or a bibliography in it.")
-    if path.suffix.lower() in _NOT_YET:
-        raise InputError(f"The references of a {path.suffix.lower()} are not read.",
-                         "Check the draft it was made from, or its bibliography: .tex, .md, .bib, .ris, CSL-JSON.")
     return path
 
 _GRAVITY: dict[str, Severity] = {"retraction": "error", "expression of concern": "warning", "correction": "note"}
@@ -915,14 +913,14 @@ def _sent(look_up: Any) -> str:
     failed = "".join(f" {service} was not asked to the end: {why}" for service, why in look_up.failures.items())
     return f"Fields of the references were sent to services on the network, the text of the draft was not.{failed}"
 
-def _with_verdicts(draft: Draft, registries: Sequence[Registry], look_up: Any) -> CheckReport:
+def _with_verdicts(draft: Draft, registries: Sequence[Registry], look_up: Any) -> Checked:
     "The verdicts on a draft's references."
     own, today = judged_by(draft.manuscript, draft.own), date.today()
     verdicts = judge_references(own, draft.rec.corpus, tuple(registries), look_up, today)
     remarks = _verdict_remarks(Case(draft.manuscript, own), verdicts, ())
     report = Report(tuple(remarks), "References", tuple(not_read(draft.manuscript, own)),
                     (what_was_read(draft.manuscript, own),))
-    return CheckReport(report, today, verdicts, listed=True, sent=_sent(look_up),
+    return Checked(report, today, verdicts, listed=True, sent=_sent(look_up),
                        cited=_cited_entries(draft.manuscript, own))
 
 # %% ../../nbs/79_draft.ipynb #x042f05r
@@ -951,13 +949,16 @@ def _found_by(draft: Draft | None, own: Bibliography, corpus: Corpus | None, wan
 def _opened(path: Path, rec: Recommender | None, bibliography: Paths | None, format: Format | None,
             progress: bool = False) -> tuple[Draft | None, Bibliography]:
     "A draft and the bibliography that it is judged by; no draft where the file is a bibliography itself."
-    if path.suffix.lower() in BIBLIOGRAPHIES: return None, Bibliography.read(path, rec.corpus if rec else None)
+    corpus = rec.corpus if rec else None
+    if path.suffix.lower() in BIBLIOGRAPHIES: return None, Bibliography.read(path, corpus)
+    if path.suffix.lower() in _PRINTED:
+        return None, listed_bibliography((one.entry for one in reference_list(path)), path, corpus)
     draft = Draft.open(path, rec, bibliography, (), format, progress)
     own = draft.own if rec else _own_bibliography(draft.manuscript, draft._bibliography, None)
     return draft, judged_by(draft.manuscript, own)
 
 # %% ../../nbs/79_draft.ipynb #x042f06f
-def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone: .bib, .ris or CSL-JSON
+def full_check(path: str | os.PathLike[str],  # a draft; a bibliography: .bib, .ris or CSL-JSON; or a .pdf or .docx
                rec: Recommender | None = None,  # None: the corpus of the settings, where one is needed
                bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
                registries: Sequence[Registry] = (),  # registries of titles that were opened
@@ -968,7 +969,7 @@ def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone
                fail_on: FailOn = "warning",  # severity from which on the exit code is 1
                today: date | None = None,  # None: from the clock
                progress: bool = False,  # show progress bars
-               ) -> CheckReport:
+               ) -> Checked:
     "Check a draft or a bibliography: references that exist, faults of the bibliography, citations that are missing."
     path, today, wanted = _checkable(path), today or date.today(), frozenset(only)
     judged_there = venue_of(venue) if venue else None
@@ -989,7 +990,7 @@ def full_check(path: str | os.PathLike[str],  # a draft; or a bibliography alone
     report = Report(tuple(r for r in left if not wanted or r.code in shown), f"Check of {path.name}",
                     tuple(not_read(read, own)), (what_was_read(read, own),))
     taken = {r: a for r, a in hidden.items() if not wanted or r.code in shown}
-    return CheckReport(report, today, verdicts, taken, judged_there, fail_on, "references" in wanted, _sent(look_up),
+    return Checked(report, today, verdicts, taken, judged_there, fail_on, "references" in wanted, _sent(look_up),
                        cited)
 
 # %% ../../nbs/79_draft.ipynb #x042f11

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Severity', 'FLAGGED', 'NOTHING_GENERATIVE', 'FailOn', 'Remark', 'Kind', 'kinds', 'remark_kind', 'sarif', 'Report',
            'fingerprint', 'Accepted', 'accepted_path', 'read_accepted', 'without_accepted', 'accept', 'Venue',
-           'venue_names', 'venue_of', 'Judged', 'is_flagged', 'reference_remarks', 'by_kind', 'CheckReport',
+           'venue_names', 'venue_of', 'Judged', 'is_flagged', 'reference_remarks', 'by_kind', 'Checked',
            'joined_checks']
 
 # %% ../../nbs/70_remarks.ipynb #c003
@@ -703,7 +703,7 @@ def _taken(accepted: Mapping[Remark, Accepted], v: Judged) -> list[Accepted]:
     "What a person has accepted of an entry."
     return [one for r, one in accepted.items() if r.key == v.entry.key and r.path == v.entry.path]
 
-def _references_html(check: "CheckReport", base: Path) -> str:
+def _references_html(check: "Checked", base: Path) -> str:
     "The references that are not flagged on the page, with filters."
     flagged = {id(v) for v in check.flagged}
     left = [v for v in _worst_first(check.references or ()) if id(v) not in flagged]
@@ -730,7 +730,7 @@ NOTHING_GENERATIVE = ("No generative model has read the draft or its bibliograph
 FailOn = Literal["error", "warning", "never"]
 
 @dataclass(frozen=True)
-class CheckReport:
+class Checked:
     "What a check found: remarks, verdicts on references, and what a person has accepted."
     report: Report  # what is left to mend, and what was read
     today: date  # day of the check
@@ -822,7 +822,7 @@ def _reference_lines(v: Judged) -> list[str]:
     if v.verdict != "confirmed": more += [*v.reasons, *record]
     return [first, *(f"      {one_line(words)}" for words in more)]
 
-def _check_lines(check: CheckReport) -> list[str]:
+def _check_lines(check: Checked) -> list[str]:
     "A check for a terminal."
     told = ("field", "unconfirmed") if check.listed and check.references else ()  # the list below says the same
     groups = by_kind(r for r in check.report if r.code not in told)
@@ -832,10 +832,11 @@ def _check_lines(check: CheckReport) -> list[str]:
     lines += [""] * bool(groups)
     for kind, own in groups: lines += _group_lines(kind, own, len(groups) == 1, check.venue)
     if check.listed and check.references:
-        lines += ["", *(line for v in _worst_first(check.references) for line in _reference_lines(v))]
+        lines += [""] * (lines[-1] != "")
+        lines += [line for v in _worst_first(check.references) for line in _reference_lines(v)]
     return [*lines, *[""] * (len(lines) > 2 and lines[-1] != ""), *check.closing]
 
-def _notebook_html(check: CheckReport) -> str:
+def _notebook_html(check: Checked) -> str:
     "A check in a notebook: counts, references that need a look, and remarks."
     odd = [v for v in _worst_first(check.references or ()) if v.verdict != "confirmed" or check.listed]
     rows = "".join(f'<tr><td style="{_CELL}">{_suspicion(v)}</td><td style="{_CELL}">{_e(v.verdict)}</td>'
@@ -847,7 +848,7 @@ def _notebook_html(check: CheckReport) -> str:
            f"{_html_table(check.report.remarks)}{closing}"
 
 # %% ../../nbs/70_remarks.ipynb #x042e14
-def _tiles(check: CheckReport) -> str:
+def _tiles(check: Checked) -> str:
     "The counts at the top of the page."
     counts = Counter(v.verdict for v in check.references or ())
     tiles = list[str]()
@@ -860,7 +861,7 @@ def _tiles(check: CheckReport) -> str:
     def tile(words: str) -> str: return "<li><b>{}</b> {}</li>".format(*words.split(" ", 1))
     return f'<ul class="counts">{"".join(map(tile, tiles))}</ul>'
 
-def _result(check: CheckReport) -> str:
+def _result(check: Checked) -> str:
     "What a person reads first."
     flagged, unused = len(check.flagged), sum(not _is_cited(v, check.cited) for v in check.flagged)
     others = sum(r.severity == "error" and r.code != "suspicious" for r in check.report)
@@ -872,7 +873,7 @@ def _result(check: CheckReport) -> str:
     return _p(_e(f"{said}."), "result bad" if flagged or others else "result")
 
 # %% ../../nbs/70_remarks.ipynb #x042e14p
-def _page(check: CheckReport) -> str:
+def _page(check: Checked) -> str:
     "The page to be handed in."
     title = check.report.title or "Check"
     day = f"{check.today.day} {check.today:%B %Y}"
@@ -901,8 +902,8 @@ def _page(check: CheckReport) -> str:
             f'</main><footer>{ends}</footer></body></html>\n')
 
 # %% ../../nbs/70_remarks.ipynb #x042e17
-def joined_checks(checks: Sequence[CheckReport],  # at least one, of the same day, with the same choices
-           ) -> CheckReport:
+def joined_checks(checks: Sequence[Checked],  # at least one, of the same day, with the same choices
+           ) -> Checked:
     "One check of several files."
     if len(checks) == 1: return checks[0]
     reports = [check.report for check in checks]
