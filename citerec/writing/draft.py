@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
-           'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file']
+           'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file',
+           'cited_by_others']
 
 # %% ../../nbs/79_draft.ipynb #c003
 import hashlib
@@ -39,7 +40,7 @@ from citerec.writing.bibliography import (
     Bibliography, BibliographyEntry, Paths, entry_titled, papers_of_keys, paths_in, record_cited,
 )
 from .changes import Change, interrupted, undo
-from .comparing import MARKER, OTHER, Claims, marked_at
+from .comparing import MARKER, OTHER, Claims, HowCited, citation_used, marked_at
 from citerec.writing.gaps import (
     EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name,
     work_presented,
@@ -826,3 +827,16 @@ def audit_file(path: str | os.PathLike[str],  # a draft; or a bibliography alone
     if path.suffix.lower() not in BIBLIOGRAPHIES:
         return Draft.open(path, rec, bibliography, format=format).audit(look_up, fits)
     return audit(None, Bibliography.read(path, rec.corpus), look_up=look_up)
+
+# %% ../../nbs/79_draft.ipynb #x042d2
+def cited_by_others(draft: Draft,
+                    key: str,  # of an entry that the draft cites
+                    ) -> list[HowCited]:  # one for each sentence that cites it
+    "What other papers cite a paper for, compared with the draft. Raises `InputError` for one that is not known."
+    if not (entry := draft.own.find(key)):
+        raise InputError(f"No entry has the key {key!r}.", "Name a key that the draft cites.")
+    if not (paper_id := entry.corpus_id):
+        raise InputError(f"The corpus does not know the paper of {key!r}.", "Open a larger corpus.")
+    claims = Claims(draft.manuscript, draft.own, draft.rec.corpus, draft.itself)
+    cited = [c for c in draft.citations if c.sentence is not None and entry.key in c.keys]
+    return [citation_used(claims, c, paper_id) for c in cited]
