@@ -126,5 +126,6 @@ def main(arguments: Sequence[str] | None = None,  # None: those of the command l
         best = float(good["recall"].idxmax()) if len(good) else min(_THRESHOLDS)
         print(f"\nThe threshold is {best} by one half of the documents; the other half says:")
         print(price(other, [best, LEAST_FIT]).T.to_string())
+    print(f"\nAll documents:\n{price(seen).T.to_string()}")
 
 if __name__ == "__main__" and "__file__" in globals(): main()

@@ -578,7 +578,7 @@ def claim_fit(table: np.ndarray,  # shape (papers, 4), of `Claims.signals`
     return 1 / (1 + np.exp(-(table @ np.array(weights) + shift)))
 
 # %% ../../nbs/74_comparing.ipynb #e39k1
-_SLOPE, _MIDDLE, ALONE = 1.2, 5.6, 6.9  # of a logistic curve over the points behind the best; without a shelf
+_SLOPE, _MIDDLE, ALONE = 1.2, 5.6, 7.3  # of a logistic curve over the points behind the best; without a shelf
 _ranker = remembered(1)(load_ranker)
 
 def corpus_fit(corpus: Corpus,
