@@ -42,7 +42,7 @@ GATES = {
     # 130 with networks written as ONNX, the layers of BERT in them, the folder of weights and extras by name
     # 250 with abstracts that are fetched, kept and quoted
     # 560 with the mending of a .bib (parts of an entry, style of the file, names, titles, doubles) and how others cite
-    "exported lines": (40_829, 33_000),
+    "exported lines": (40_831, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

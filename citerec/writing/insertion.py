@@ -1026,7 +1026,9 @@ def _corrected(entry: "BibliographyEntry", values: Mapping[str, str], record: Pa
     if given and doi and given != doi and not any(map(is_preprint, (given, doi))): wanted.write("DOI", doi=doi)
     both = venues_of(venue_of_entry(entry)) & venues_of(record.venue or "")
     same = both or any(a and a == b for a, b in zip(identifiers(ours), identifiers(record), strict=True))
-    if same and record.year and {"year", "date"} & {*values} and year_differs(ours, record):
+    place = published_in(record.venue)  # the year is sure where the venue says it too, and no volume speaks against it
+    told = place and place[1] == record.year and "volume" not in values
+    if same and told and record.year and {"year", "date"} & {*values} and year_differs(ours, record):
         _dated(values, record.year, wanted)
         wanted.done.append("year")
 
