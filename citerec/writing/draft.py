@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
            'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file',
-           'opened_registries', 'full_check', 'accept_entry']
+           'cited_by_others', 'opened_registries', 'full_check', 'accept_entry']
 
 # %% ../../nbs/79_draft.ipynb #c003
 import bisect
@@ -25,33 +25,37 @@ from typing import Any, Self, Unpack
 import numpy as np
 from tqdm.auto import tqdm
 
-from ..agents.synthesis import agreeing, below_threshold, is_by_far, sure_of
-from ..answering.recommender import Limits, Recommendations, Recommender, load
-from ..ground.docstrings import documented
-from ..ground.errors import InputError
-from ..ground.files import made_once, own_folder, user_folder, write_atomically
-from ..ground.quoting import one_line, shortened
-from ..ground.schema import Paper, PipelineState, Recommendation
-from ..markup.prose import Format, Note, Span
-from ..markup.sections import reference_list
-from ..ranking.corpus import Corpus
-from ..ranking.mentions import paper_named
-from ..ranking.registry import REGISTRY, Registry
+from citerec.agents.synthesis import agreeing, below_threshold, is_by_far, sure_of
+from citerec.answering.recommender import Limits, Recommendations, Recommender, load
+from citerec.ground.docstrings import documented
+from citerec.ground.errors import InputError
+from citerec.ground.files import made_once, own_folder, user_folder, write_atomically
+from citerec.ground.quoting import one_line, shortened
+from citerec.ground.schema import Paper, PipelineState, Recommendation
+from citerec.markup.prose import Format, Note, Span
+from citerec.markup.sections import reference_list
+from citerec.ranking.corpus import Corpus
+from citerec.ranking.mentions import paper_named
+from citerec.ranking.registry import REGISTRY, Registry
 from citerec.writing.audit import (
     Case, audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
 from citerec.writing.bibliography import (
     Bibliography, BibliographyEntry, Paths, entry_titled, listed_bibliography, papers_of_keys, paths_in, record_cited,
 )
-from .changes import Change, interrupted, undo
-from .comparing import MARKER, OTHER, Claims, marked_at
-from .existence import ReferenceVerdict, judge_references
+from citerec.writing.changes import Change, interrupted, undo
+<<<<<<< /tmp/tmp8lb6qzz8
+from citerec.writing.comparing import MARKER, OTHER, Claims, marked_at
+from citerec.writing.existence import ReferenceVerdict, judge_references
+=======
+from citerec.writing.comparing import MARKER, OTHER, Claims, HowCited, citation_used, marked_at
+>>>>>>> /tmp/tmpmy2dbbby
 from citerec.writing.gaps import (
     EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name,
     work_presented,
 )
-from .insertion import cite_changes, place_at
-from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
+from citerec.writing.insertion import cite_changes, place_at
+from citerec.writing.manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
 from citerec.writing.remarks import (
     Accepted, Checked, FailOn, Remark, Report, Severity, accept, accepted_path, fingerprint, kinds,
     read_accepted, reference_remarks, venue_of, without_accepted,
@@ -838,6 +842,19 @@ def audit_file(path: str | os.PathLike[str],  # a draft; or a bibliography alone
     if path.suffix.lower() not in BIBLIOGRAPHIES:
         return Draft.open(path, rec, bibliography, format=format).audit(look_up, fits)
     return audit(None, Bibliography.read(path, rec.corpus), look_up=look_up)
+
+# %% ../../nbs/79_draft.ipynb #x042d2
+def cited_by_others(draft: Draft,
+                    key: str,  # of an entry that the draft cites
+                    ) -> list[HowCited]:  # one for each sentence that cites it
+    "What other papers cite a paper for, compared with the draft. Raises `InputError` for one that is not known."
+    if not (entry := draft.own.find(key)):
+        raise InputError(f"No entry has the key {key!r}.", "Name a key that the draft cites.")
+    if not (paper_id := entry.corpus_id):
+        raise InputError(f"The corpus does not know the paper of {key!r}.", "Open a larger corpus.")
+    claims = Claims(draft.manuscript, draft.own, draft.rec.corpus, draft.itself)
+    cited = [c for c in draft.citations if c.sentence is not None and entry.key in c.keys]
+    return [citation_used(claims, c, paper_id) for c in cited]
 
 # %% ../../nbs/79_draft.ipynb #x042f02
 def _with_keys(remarks: Iterable[Remark], bibliography: Bibliography) -> list[Remark]:

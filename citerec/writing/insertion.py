@@ -858,9 +858,9 @@ def _venue_written(name: str, year: int | None, house: _House) -> str:
 # %% ../../nbs/78_insertion.ipynb #x042m8
 _INITIAL = re.compile(r"(?:[^\W\d_](?:\.|(?=[\s-])|\Z)[\s-]*)+|[A-Z]{1,3}")
 
-def _plain_name(name: str) -> str: return re.sub(r"\W", "", unaccented(name).translate(_STROKES))
-
 _STROKES = str.maketrans("øłđı", "oldi")
+
+def _plain_name(name: str) -> str: return re.sub(r"\W", "", unaccented(name).translate(_STROKES))
 
 def _rename(ours: str, theirs: str) -> bool:
     "Whether the record has another given name than an entry, and not only another initial."
@@ -1026,7 +1026,9 @@ def _corrected(entry: "BibliographyEntry", values: Mapping[str, str], record: Pa
     if given and doi and given != doi and not any(map(is_preprint, (given, doi))): wanted.write("DOI", doi=doi)
     both = venues_of(venue_of_entry(entry)) & venues_of(record.venue or "")
     same = both or any(a and a == b for a, b in zip(identifiers(ours), identifiers(record), strict=True))
-    if same and record.year and {"year", "date"} & {*values} and year_differs(ours, record):
+    place = published_in(record.venue)  # the year is sure where the venue says it too, and no volume speaks against it
+    told = place and place[1] == record.year and "volume" not in values
+    if same and told and record.year and {"year", "date"} & {*values} and year_differs(ours, record):
         _dated(values, record.year, wanted)
         wanted.done.append("year")
 
@@ -1167,6 +1169,8 @@ def _whole(file: TextFile, e: "BibliographyEntry", parts: BibText, edits: Sequen
     if "author" not in touched and again[0].authors != e.entry.authors: return False
     return all(again[0].fields.get(n) == e.entry.fields.get(n) for n in plain)
 
+_TWICE = "its key is used twice"  # a note of the reader
+
 def _entries_in(file: TextFile, entries: "Sequence[BibliographyEntry]") -> "list[tuple[BibliographyEntry, BibText]]":
     "The entries of a file that are there as they were read, with their parts."
     starts, out = [0, *(m.end() for m in re.finditer("\n", file.text))], []
@@ -1177,8 +1181,6 @@ def _entries_in(file: TextFile, entries: "Sequence[BibliographyEntry]") -> "list
         here = found and file.text.count("\n", starts[e.line - 1], found.start()) == 0
         if found and here and (parts := entry_text(file.text, found.start())): out.append((e, parts))
     return out
-
-_TWICE = "its key is used twice"  # a note of the reader
 
 def _mended(file: TextFile, found: "Sequence[tuple[BibliographyEntry, BibText]]", records: Mapping[int, Paper],
             gone: Collection[int], done: Counter[str]) -> Iterator[Edit]:
