@@ -22,33 +22,28 @@ from functools import lru_cache
 
 import numpy as np
 
-from citerec.agents.expansion import ExpansionAgent
-from citerec.agents.query import QueryAgent
-from citerec.agents.retrieval import RetrievalAgent, queries_in
-<<<<<<< /tmp/tmp8ghgcfae
-from citerec.ground.errors import InputError
-from citerec.ground.files import made_once
-=======
-from citerec.ground.errors import CorpusError, InputError
-from citerec.ground.files import made_once, shipped_words
->>>>>>> /tmp/tmptaksdzkq
-from citerec.ground.identity import surname, title_key
-from citerec.ground.quoting import one_line, shortened
-from citerec.ground.schema import Paper, PipelineState, SearchFilter
-from citerec.ground.text import MARKER as _MARKERS
-from citerec.markup.names import CONFERENCES, JOURNALS, NO_MAIN_VENUE, PREPRINTS, venues_of
-from citerec.markup.pasted import marked_prose
+from ..agents.expansion import ExpansionAgent
+from ..agents.query import QueryAgent
+from ..agents.retrieval import RetrievalAgent, queries_in
+from ..ground.errors import CorpusError, InputError
+from ..ground.files import made_once, shipped_words
+from ..ground.identity import surname, title_key
+from ..ground.quoting import one_line, shortened
+from ..ground.schema import Paper, PipelineState, SearchFilter
+from ..ground.text import MARKER as _MARKERS
+from ..markup.names import CONFERENCES, JOURNALS, NO_MAIN_VENUE, PREPRINTS, venues_of
+from ..markup.pasted import marked_prose
 from citerec.ranking.choosing import (
     SIGNALS as OF_A_LIST, Chooser, score_shares, shipped_chooser, signals_in, text_parts,
 )
-from citerec.indexes.contexts import without_markers
-from citerec.indexes.vectors import cosines
-from citerec.ranking.corpus import Corpus, contexts_at
-from citerec.ranking.ranker import load_ranker
-from citerec.ranking.signals import features, remembered
-from citerec.writing.bibliography import Bibliography, BibliographyEntry
-from citerec.writing.gaps import not_english, places
-from citerec.writing.manuscript import Citation, Manuscript
+from ..indexes.contexts import without_markers
+from ..indexes.vectors import cosines
+from ..ranking.corpus import Corpus, contexts_at
+from ..ranking.ranker import load_ranker
+from ..ranking.signals import features, remembered
+from .bibliography import Bibliography, BibliographyEntry
+from .gaps import not_english, places
+from .manuscript import Citation, Manuscript
 
 # %% ../../nbs/74_comparing.ipynb #c005
 _SMALL = frozenset("a an the and of for in on to with via by from".split())

@@ -25,37 +25,33 @@ from typing import Any, Self, Unpack
 import numpy as np
 from tqdm.auto import tqdm
 
-from citerec.agents.synthesis import agreeing, below_threshold, is_by_far, sure_of
-from citerec.answering.recommender import Limits, Recommendations, Recommender, load
-from citerec.ground.docstrings import documented
-from citerec.ground.errors import InputError
-from citerec.ground.files import made_once, own_folder, user_folder, write_atomically
-from citerec.ground.quoting import one_line, shortened
-from citerec.ground.schema import Paper, PipelineState, Recommendation
-from citerec.markup.prose import Format, Note, Span
-from citerec.markup.sections import reference_list
-from citerec.ranking.corpus import Corpus
-from citerec.ranking.mentions import paper_named
-from citerec.ranking.registry import REGISTRY, Registry
+from ..agents.synthesis import agreeing, below_threshold, is_by_far, sure_of
+from ..answering.recommender import Limits, Recommendations, Recommender, load
+from ..ground.docstrings import documented
+from ..ground.errors import InputError
+from ..ground.files import made_once, own_folder, user_folder, write_atomically
+from ..ground.quoting import one_line, shortened
+from ..ground.schema import Paper, PipelineState, Recommendation
+from ..markup.prose import Format, Note, Span
+from ..markup.sections import reference_list
+from ..ranking.corpus import Corpus
+from ..ranking.mentions import paper_named
+from ..ranking.registry import REGISTRY, Registry
 from citerec.writing.audit import (
     Case, audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
 from citerec.writing.bibliography import (
     Bibliography, BibliographyEntry, Paths, entry_titled, listed_bibliography, papers_of_keys, paths_in, record_cited,
 )
-from citerec.writing.changes import Change, interrupted, undo
-<<<<<<< /tmp/tmp8lb6qzz8
-from citerec.writing.comparing import MARKER, OTHER, Claims, marked_at
-from citerec.writing.existence import ReferenceVerdict, judge_references
-=======
-from citerec.writing.comparing import MARKER, OTHER, Claims, HowCited, citation_used, marked_at
->>>>>>> /tmp/tmpmy2dbbby
+from .changes import Change, interrupted, undo
+from .comparing import MARKER, OTHER, Claims, HowCited, citation_used, marked_at
+from .existence import ReferenceVerdict, judge_references
 from citerec.writing.gaps import (
     EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name,
     work_presented,
 )
-from citerec.writing.insertion import cite_changes, place_at
-from citerec.writing.manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
+from .insertion import cite_changes, place_at
+from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
 from citerec.writing.remarks import (
     Accepted, Checked, FailOn, Remark, Report, Severity, accept, accepted_path, fingerprint, kinds,
     read_accepted, reference_remarks, venue_of, without_accepted,
