@@ -69,6 +69,8 @@ def read_labelled(path: str | Path,  # JSON lines, plain or .gz
         return LabelledReferences(Bibliography.read(bib, None), kinds)
 
 # %% ../../nbs/89_checking.ipynb #x008
+_COLUMNS = ("kind", "references", "flagged", "listed", "of these flagged")
+
 @dataclass(frozen=True)
 class KindOfFault:
     "What was detected of one kind."
@@ -126,7 +128,6 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
         return f"{name:<{first}}" + "".join(f"  {c:>{width}}" for c, width in zip(cells, others, strict=True))
     return "\n".join(line(*row) for row in rows)
 
-_COLUMNS = ("kind", "references", "flagged", "listed", "of these flagged")
 _FOUND = frozenset({"confirmed", "differs"})
 
 def report_on(verdicts: Iterable[ReferenceVerdict],

@@ -216,7 +216,7 @@ def find_doi(text: Any,  # text with a DOI in any spelling; anything else gives 
     return normal_doi(match[0].rstrip(".,;:)]'")) if match else None
 
 # %% ../../nbs/06_identity.ipynb #t006a
-_ARXIV_IN_TEXT = re.compile(r"(?<![\d.])(\d{4}\.\d{4,5})(?:v\d+)?(?!\d)", re.ASCII)
+_ARXIV_IN_TEXT = re.compile(r"(?<![\d.])(\d\d(?:0[1-9]|1[0-2])\.\d{4,5})(?:v\d+)?(?!\d)", re.ASCII)  # year, month
 # before 2007
 _ARXIV_OLD = re.compile(r"(?<![a-z-])([a-z]{2,}(?:-[a-z]{2,4})?)(?:\.[A-Za-z]{2})?/(\d{7})(?:v\d+)?(?!\d)", re.ASCII)
 

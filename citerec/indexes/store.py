@@ -160,7 +160,8 @@ def set_aside(*arrays: np.ndarray,  # mapped ones, which may have been checked a
     "Let go of what is in memory of mapped arrays; what is used again is read again."
     for one in arrays:
         mapped = getattr(one, "_mmap", None) or getattr(one.base, "_mmap", None)
-        if mapped is not None and hasattr(mapped, "madvise") and hasattr(mmap, "MADV_DONTNEED"): mapped.madvise(mmap.MADV_DONTNEED)
+        if mapped is None or not hasattr(mapped, "madvise") or not hasattr(mmap, "MADV_DONTNEED"): continue
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 # %% ../../nbs/30_store.ipynb #p014z
 def _member(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, size: int) -> np.ndarray:

@@ -26,7 +26,7 @@ from ..ground.identity import title_key
 from ..ranking.corpus import Corpus
 from ..ranking.registry import Registry
 from ..writing.bibliography import Bibliography, BibliographyEntry
-from ..writing.existence import Place, Weights, base_rate_of, places_of, signs_in, suspicion_of
+from ..writing.existence import RecordPlace, Weights, base_rate_of, places_of, signs_in, suspicion_of
 
 # %% ../../nbs/lab/existence_fitting.ipynb #x005
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def _fold_of(text: str) -> int: return int(hashlib.md5(text.encode()).hexdigest(
 
 def observe(entries: Sequence[BibliographyEntry],
             faulty: Sequence[bool],
-            places: Sequence[Place],
+            places: Sequence[RecordPlace],
             share: float,
             rate: float,
             fold: int | None = None,  # None: by title
@@ -98,7 +98,8 @@ def fit(parts: Sequence[Observed],
     return float(best[0]), dict(zip(names, weights.tolist(), strict=True))
 
 # %% ../../nbs/lab/existence_fitting.ipynb #x009
-SHOWN = ((0., 0.), (.3, .27), (.36, .42), (.5, .49), (.66, .499), (.68, .8), (.8, .93), (.9, .985), (1., 1.))  # `Weights`
+SHOWN = ((0., 0.), (.2, .22), (.29, .32), (.32, .41), (.37, .47), (.54, .499), (.56, .85), (.66, .95), (.9, .98),
+         (1., 1.))  # see `Weights`; read from the table of what was observed
 BASE_RATE, STRENGTH = .02, 10.
 SUSPECTED = .5
 
@@ -147,7 +148,7 @@ def worth(faulty: np.ndarray, found: np.ndarray, p: np.ndarray) -> str:
             f"{flagged[faulty & found].mean():.3f}; {told}; calibration error {calibration_error(p, faulty):.3f}")
 
 # %% ../../nbs/lab/existence_fitting.ipynb #x012
-def _conditions(registries: Sequence[str], corpora: Sequence[str]) -> dict[str, list[Place]]:
+def _conditions(registries: Sequence[str], corpora: Sequence[str]) -> dict[str, list[RecordPlace]]:
     "The places by condition: registries, each corpus, and the registries with the first corpus."
     opened, held = [Registry.open(path) for path in registries], [Corpus.open(path) for path in corpora]
     out = {"registry": places_of(None, opened)} if opened else {}
@@ -180,7 +181,7 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
     faulty = [labelled.kinds[e.key] != TRUE for e in entries]
     parts, told = list[Observed](), list[str]()
     for condition, places in _conditions(args.registry, args.corpus).items():
-        parts.append(observe(entries, faulty, places, 2. if "registry" in condition else 1., sum(faulty) / len(faulty)))
+        parts.append(observe(entries, faulty, places, 2., sum(faulty) / len(faulty)))
         told.append(f"{condition}, labelled")
         for i, b in enumerate(real):
             parts.append(observe(b.entries, [False] * len(b), places, .15, BASE_RATE, i % FOLDS))

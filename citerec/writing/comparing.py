@@ -36,7 +36,6 @@ from ..markup.pasted import marked_prose
 from citerec.ranking.choosing import (
     SIGNALS as OF_A_LIST, Chooser, score_shares, shipped_chooser, signals_in, text_parts,
 )
-from ..indexes.contexts import without_markers
 from ..indexes.vectors import cosines
 from ..ranking.corpus import Corpus, contexts_at
 from ..ranking.ranker import load_ranker
@@ -597,7 +596,7 @@ def how_cited(corpus: Corpus,
     uses, contexts = uses_of(corpus, paper_id, hidden), corpus.context_index
     if fit is None: fit = float(corpus_fit(corpus, text, [paper_id], hidden, ALONE)[0])
     if contexts is None or not uses.all: return HowCited(uses, kind_of_use(text), 0, fit)
-    near = cosines(contexts.vectors, corpus.embedder.embed_queries([without_markers(text)])[0])
+    near = cosines(contexts.vectors, corpus.embedder.embed_queries([_MARKERS.sub(" ", text)])[0])
     least = np.quantile(near[contexts.without(hidden).seen], 1 - _LIKE)
     most = next(iter(uses.counts))
     example = max((use for use in uses.all if use.kind == most), key=lambda use: near[use.place])

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['ALARM', 'VERDICTS', 'Looked', 'ReferenceVerdict', 'Agreement', 'agreement_of', 'KnownWork', 'is_place', 'known_paper',
-           'known_listing', 'Place', 'RegistryPlace', 'CorpusPlace', 'doi_says', 'odd_prefix', 'Sign', 'logic_signs',
-           'record_signs', 'may_be_listed', 'coverages', 'absence_signs', 'Weights', 'shipped_weights', 'base_rate_of',
-           'suspicion_of', 'places_of', 'signs_in', 'judge_references']
+           'known_listing', 'RecordPlace', 'RegistryPlace', 'CorpusPlace', 'doi_says', 'odd_prefix', 'Sign',
+           'logic_signs', 'names_venue', 'record_signs', 'may_be_listed', 'coverages', 'absence_signs', 'Weights',
+           'shipped_weights', 'base_rate_of', 'suspicion_of', 'places_of', 'signs_in', 'judge_references']
 
 # %% ../../nbs/75_existence.ipynb #x003
 import math
@@ -26,9 +26,9 @@ from ..ground.files import read_json, shipped, shipped_words
 from ..ground.identity import akin, identifiers, surname, title_key
 from ..ground.quoting import one_line
 from ..ground.schema import Paper
-from ..markup.names import PREPRINTS, venues_of
+from ..markup.names import NO_MAIN_VENUE, PREPRINTS, venues_of
 from ..ranking.corpus import Corpus
-from ..ranking.registry import Listing, Registry, Retraction, given_names, is_short, name_forms, pairs_of
+from ..ranking.registry import Listing, Registry, Retraction, forenames, is_short, name_forms, pairs_of
 from ..ranking.signals import remembered
 from ..sources.registers import ReferenceLookUp, RegisterAnswer
 from .bibliography import Bibliography, BibliographyEntry, ids_by_title, recognise
@@ -76,7 +76,7 @@ _NO_NAME = re.compile(r"\W*(?:et al|others)\b|[=\d]", re.IGNORECASE)  # also wha
 def _one_author(a: str, b: str) -> bool:
     "Whether two names may be of one person."
     if not one_person(a, b): return False
-    first, second = ({word[0] for word in given_names(name)} for name in (a, b))
+    first, second = ({word[0] for word in forenames(name)} for name in (a, b))
     return not first or not second or bool(first & second) or surname(a) != surname(b)
 
 _ALIKE = .6  # least share of letters in common, for two given names that may be one
@@ -84,7 +84,7 @@ _ALIKE = .6  # least share of letters in common, for two given names that may be
 def _other_given(a: str, b: str) -> bool:
     "Whether two names share the surname, and have given names that are written out and quite different."
     if surname(a) != surname(b): return False
-    first, second = ([w for w in given_names(name) if len(w) > 1] for name in (a, b))
+    first, second = ([w for w in forenames(name) if len(w) > 1] for name in (a, b))
     if not first or not second or {*first} & {*second}: return False
     here, there = "".join(first), "".join(second)
     if here in there or there in here or first[0][:3] == second[0][:3]: return False
@@ -163,12 +163,11 @@ def known_listing(ours: Paper,  # of a reference
     year, venue = min(listing.publications, key=lambda p: (not is_place(p[1]), p[0] or 0), default=(None, ""))
     record: dict[str, Any] = {"year": year, "venue": venue, "arxiv_id": listing.arxiv_id, "source": source}
     if listing.match == "exact": record = {"title": ours.title} | record
-    how = "exact" if listing.match == "subtitle" else listing.match  # a title without its subtitle is no other title
-    return KnownWork(source, how, listing.publications, agreement,
+    return KnownWork(source, listing.match, listing.publications, agreement,
                      {name: value for name, value in record.items() if value})
 
 # %% ../../nbs/75_existence.ipynb #x015
-class Place(Protocol):
+class RecordPlace(Protocol):
     "Where references are looked for."
     @property
     def looked(self) -> Looked:
@@ -310,7 +309,7 @@ class CorpusPlace:
 _LISTS = shipped_words("existence")
 _OWNED = frozenset(_LISTS["owners of prefixes"])
 _SPEAKING = [re.compile(pattern, re.IGNORECASE) for pattern in _LISTS["venue and year"]]
-_MADE_UP = re.compile(r"(\d)\1\1|1234|4321|5432")  # in the number of a prefix
+_MADE_UP = re.compile(r"(\d)\1\1\1|1234|4321|5432")  # in the number of a prefix
 _BEYOND = 84_000  # numbers of prefixes that nobody has been given, as far as is known
 _AAAI_BEFORE = 1986  # volume 1 of AAAI is that of 1987
 
@@ -374,12 +373,12 @@ def _of_arxiv_id(paper: Paper, arxiv_id: str) -> Iterator[Sign]:
     told = f"arXiv has given the id {arxiv_id} in {posted}; the reference is of {paper.year}."
     if posted - paper.year > 1: yield Sign("arXiv later", 1, told)
     elif posted > paper.year: yield Sign("arXiv a year later", 1, told)
-    elif paper.year - posted > _LONG: yield Sign("arXiv long before", 1, told)
+    elif is_place(paper.venue) and paper.year - posted > _LONG: yield Sign("arXiv long before", 1, told)
     if int(arxiv_id[5:]) > _MOST_OF_A_MONTH.get(posted, math.inf):
         yield Sign("arXiv number", 1, f"arXiv has not given so high a number as {arxiv_id} in that month.")
 
 def logic_signs(paper: Paper,  # of a reference
-                places: Sequence[Place],  # know prefixes of DOIs
+                places: Sequence[RecordPlace],  # know prefixes of DOIs
                 today: date,
                 ) -> list[Sign]:
     "What is strange about a reference in itself."
@@ -391,6 +390,12 @@ def logic_signs(paper: Paper,  # of a reference
     return found + ([*_of_arxiv_id(paper, arxiv_id)] if arxiv_id else [])
 
 # %% ../../nbs/75_existence.ipynb #x027
+_FEW_PEOPLE = 3  # authors among whom one other given name is told; of more, records have some in other forms
+
+def names_venue(venue: str) -> bool:
+    "Whether a venue is a known one, or a workshop or track of it."
+    return bool(venues_of(venue) or venues_of(NO_MAIN_VENUE.sub(" ", venue)))
+
 def _author_signs(agreement: Agreement, has_more: bool, listed: Sequence[str]) -> Iterator[Sign]:
     "How the authors differ from those of a record."
     whole = f" The record has {few_names(listed)}." if listed else ""
@@ -407,7 +412,8 @@ def _author_signs(agreement: Agreement, has_more: bool, listed: Sequence[str]) -
     elif agreement.missing and not has_more:
         left = "one author" if agreement.missing == 1 else f"{agreement.missing} authors"
         yield Sign("authors: cut", 1, f"It leaves {left} out, without “and others”.{whole}")
-    if agreement.renamed: yield Sign("given names", 1, f"A given name is another one in the record.{whole}")
+    if agreement.renamed > 1 or agreement.renamed and agreement.given <= _FEW_PEOPLE:
+        yield Sign("given names", 1, f"A given name is another one in the record.{whole}")
 
 def _venue_signs(paper: Paper, work: KnownWork, is_known: bool) -> Iterator[Sign]:
     "How the venue differs from those of a record."
@@ -417,7 +423,7 @@ def _venue_signs(paper: Paper, work: KnownWork, is_known: bool) -> Iterator[Sign
     told = f"It appeared at {listed[0]}, not at {venue}."
     if all(contradict(venue, other) for other in listed): yield Sign("venue", 1, told)
     elif _VENUE_LIKE.search(venue) and any(map(venues_of, listed)) and not (
-            is_known or venues_of(venue) or any(same_venue(venue, other) for other in listed)):
+            is_known or names_venue(venue) or any(same_venue(venue, other) for other in listed)):
         yield Sign("venue nobody lists", 1, told)
 
 def _year_signs(paper: Paper, work: KnownWork) -> Iterator[Sign]:
@@ -426,11 +432,14 @@ def _year_signs(paper: Paper, work: KnownWork) -> Iterator[Sign]:
     there = [year for year, venue in work.published if year and is_place(paper.venue)
              and same_venue(paper.venue or "", venue)]
     apart = min(abs(paper.year - year) for year in there or years)
+    if not is_place(paper.venue) and paper.year > years[0]: return  # preprints have later versions
     told = f"It is of {' or '.join(map(str, there or years))}, not of {paper.year}."
     if there and apart > 1: yield Sign("year at the venue", 1, told)
     elif there and apart: yield Sign("year beside", 1, told)
     elif not there and apart > 2: yield Sign("year far off", 1, told)
     elif not there and apart > 1: yield Sign("year off", 1, told)
+
+_SAME_TITLE = ("exact", "identifier", "subtitle")
 
 def record_signs(paper: Paper,  # of a reference
                  work: KnownWork,  # what was found
@@ -441,7 +450,7 @@ def record_signs(paper: Paper,  # of a reference
     listed = work.record.get("authors", ())
     authors = [*_author_signs(work.agreement, has_more, listed)] if work.agreement else []
     title = work.record.get("title", "")
-    near = work.match not in ("exact", "identifier")
+    near = work.match not in _SAME_TITLE
     told = f"The title differs from that of the work that is listed{f': “{title}”' if title else ''}."
     agrees = [Sign("authors agree")] if work.agreement and not authors else []
     return [*authors, *agrees, *_venue_signs(paper, work, is_known), *_year_signs(paper, work),
@@ -464,7 +473,7 @@ def _group(paper: Paper) -> str:
 
 _NOT_COVERED = .05  # coverage of a venue and year of which no place lists anything
 
-def _is_covered(paper: Paper, places: Sequence[Place]) -> bool:
+def _is_covered(paper: Paper, places: Sequence[RecordPlace]) -> bool:
     "Whether the places list anything of the year of a reference, and of its venue if they know that."
     if not paper.year or not places: return True
     knowing = [p for p in places if p.works_at(paper.venue or "") > 1] if is_place(paper.venue) else []
@@ -473,7 +482,7 @@ def _is_covered(paper: Paper, places: Sequence[Place]) -> bool:
 
 def coverages(entries: Sequence[BibliographyEntry],  # of a bibliography
               found: Sequence[bool],  # whether each was found
-              places: Sequence[Place] = (),  # in which they were looked for
+              places: Sequence[RecordPlace] = (),  # in which they were looked for; none: each year counts as covered
               asked: bool = False,  # whether services were asked
               ) -> list[float]:  # for each, 0 to 1
     "How complete the places are for each reference."
@@ -484,30 +493,31 @@ def coverages(entries: Sequence[BibliographyEntry],  # of a bibliography
     for i, _ in every: out[i] = _NOT_COVERED
     for i, group in rows:
         there = (known.total() - found[i] + first * _DRAWN) / (len(rows) - 1 + _DRAWN)
-        if group: there = (known[group] - found[i] + there * _DRAWN) / (total[group] - 1 + _DRAWN)
+        there = (known[group] - found[i] + there * _DRAWN) / (total[group] - 1 + _DRAWN)
         out[i] = min(there, _MOST_COVERED)
     return out
 
 def absence_signs(paper: Paper,  # of a reference
-                  coverage: float,  # as `coverages`
-                  places: Sequence[Place],
+                  coverage: float,  # of the reference, as `coverages`
+                  familiarity: float,  # the same whatever the year: how well people and venues of its kind are known
+                  places: Sequence[RecordPlace],
                   ) -> list[Sign]:
     "What it says that a reference was not found."
     out = [Sign("absent", -math.log(1 - coverage))]
     names, venue = _people(paper.authors)[:_CROWD], paper.venue or ""
-    named = is_place(venue) and not venues_of(venue) and bool(_VENUE_LIKE.search(venue))
+    named = is_place(venue) and not names_venue(venue) and bool(_VENUE_LIKE.search(venue))
     if named and not any(place.works_at(venue) > 1 for place in places):
-        out.append(Sign("venue unknown", coverage, f"No work of “{one_line(venue)}” is listed."))
+        out.append(Sign("venue unknown", familiarity, f"No work of “{one_line(venue)}” is listed."))
     if not names or not places: return out
     known = sum(any(place.knows_author(name) for place in places) for name in names)
     if not known:
-        return [*out, Sign("nobody known", coverage, "None of its authors has written anything that is listed.")]
-    out.append(Sign("strangers", coverage * (1 - known / len(names))))
+        return [*out, Sign("nobody known", familiarity, "None of its authors has written anything that is listed.")]
+    out.append(Sign("strangers", familiarity * (1 - known / len(names))))
     if len(names) == 1: return out
     pair = any(place.knows_pair(a, b) for place in places for a, b in combinations(names, 2))
-    if pair: return [*out, Sign("pair known", coverage)]
+    if pair: return [*out, Sign("pair known", familiarity)]
     told = "No two of its authors have written anything together that is listed."
-    return [*out, Sign("no pair known", coverage, told)]
+    return [*out, Sign("no pair known", familiarity, told)]
 
 # %% ../../nbs/75_existence.ipynb #x033
 @dataclass(frozen=True)
@@ -557,23 +567,25 @@ def suspicion_of(total: float,  # a log-likelihood ratio
 _MOST_SHARED, _YEARS_NEAR = .75, 2  # share of the authors, and years apart, where titles are nearly the same
 _SHORT_TITLE = 5  # words; several works have a title that is shorter
 
+_LATER_WORK = 2  # years apart from which works with one title and other people are different ones
+
 def _is_meant(paper: Paper, work: KnownWork) -> bool:
     "Whether a work can be the one that a reference means."
-    agreement = work.agreement
+    agreement, short = work.agreement, len(title_key(paper.title).split()) < _SHORT_TITLE
+    years = [abs(paper.year - year) for year, _ in work.publications if year and paper.year]
+    apart, share = min(years, default=0), agreement.shared / agreement.given if agreement and agreement.given else 0.
     if work.match == "joined": return False
-    if work.match not in ("exact", "identifier"):
-        years = [abs(paper.year - year) for year, _ in work.publications if year and paper.year]
-        most = agreement and agreement.shared >= _MOST_SHARED * agreement.given
-        return bool(most) and min(years, default=0) <= _YEARS_NEAR
-    if agreement and not agreement.shared: return len(title_key(paper.title).split()) >= _SHORT_TITLE
-    return bool(agreement) or len(title_key(paper.title).split()) >= _SHORT_TITLE
+    if work.match not in _SAME_TITLE: return share >= _MOST_SHARED and apart <= _YEARS_NEAR
+    if not agreement: return work.match != "subtitle" and not short
+    if work.match == "subtitle" or apart >= _LATER_WORK: return share >= .5
+    return bool(agreement.shared) or not short
 
 def _best(paper: Paper, works: Sequence[KnownWork]) -> KnownWork | None:
     "The work that agrees best with a reference."
     def worth(work: KnownWork) -> tuple[Any, ...]:
         a = work.agreement
         years = [abs((paper.year or 0) - year) for year, _ in work.publications if year]
-        return (work.match in ("exact", "identifier"), (a.shared - len(a.foreign)) / max(a.given, 1) if a else -.5,
+        return (work.match in _SAME_TITLE, (a.shared - len(a.foreign)) / max(a.given, 1) if a else -.5,
                 -min(years, default=99), not a or -a.missing, "title" in work.record and "authors" in work.record)
     return max((w for w in works if _is_meant(paper, w)), key=worth, default=None)
 
@@ -601,7 +613,7 @@ class _Evidence:
     joined: bool = False  # whether its title is two titles put together
     owners: tuple[str, ...] = ()  # other works that have its identifiers
 
-def _looked_up(entry: BibliographyEntry, places: Sequence[Place], answers: Sequence[RegisterAnswer],
+def _looked_up(entry: BibliographyEntry, places: Sequence[RecordPlace], answers: Sequence[RegisterAnswer],
                ) -> _Evidence | None:
     "Ask all places for a reference; None where it says too little to be looked for."
     if not (paper := entry.paper): return None
@@ -616,7 +628,8 @@ def _says_others(entry: BibliographyEntry, paper: Paper) -> bool:
     "Whether a reference says that there are more authors."
     return paper.more_authors or bool(_OTHERS.search(entry.entry.fields.get("author", "")))
 
-def _signs_of(evidence: _Evidence, coverage: float, places: Sequence[Place], today: date) -> list[Sign]:
+def _signs_of(evidence: _Evidence, coverage: float, familiarity: float, places: Sequence[RecordPlace], today: date,
+              ) -> list[Sign]:
     "All signs of a reference."
     paper, work = evidence.paper, evidence.work
     signs = logic_signs(paper, places, today)
@@ -624,7 +637,7 @@ def _signs_of(evidence: _Evidence, coverage: float, places: Sequence[Place], tod
         signs.append(Sign("identifier of another", 1, f"Its identifier is that of {evidence.owners[0]}."))
     if not work:
         joined = [Sign("two titles", 1, "Its title is two titles put together.")] * evidence.joined
-        return [*signs, *joined, *absence_signs(paper, coverage, places)]
+        return [*signs, *joined, *absence_signs(paper, coverage, familiarity, places)]
     listed = any(place.works_at(paper.venue or "") > 1 for place in places)
     return [*signs, *record_signs(paper, work, _says_others(evidence.entry, paper), listed)]
 
@@ -681,7 +694,7 @@ def _verdict(evidence: _Evidence | None, entry: BibliographyEntry, signs: Sequen
 # %% ../../nbs/75_existence.ipynb #x040
 def places_of(corpus: Corpus | None,
               registries: Sequence[Registry] = (),
-              ) -> list[Place]:
+              ) -> list[RecordPlace]:
     "The places in which references are looked for, registries first."
     return [*map(RegistryPlace, registries), *([CorpusPlace(corpus)] if corpus else [])]
 
@@ -692,8 +705,17 @@ def _services(answers: Sequence[Sequence[RegisterAnswer]], look_up: ReferenceLoo
         dates[answer.service] = max(dates.get(answer.service, ""), answer.date)
     return [Looked(name, day, look_up.covers.get(name, "") if look_up else "") for name, day in dates.items()]
 
+_FIRST_KNOWN, _DRAWN_KNOWN = .3, 5.  # share before anything was looked up, and references that this counts for
+
+def _people_known(entries: Sequence[BibliographyEntry], found: Sequence[bool], places: Sequence[RecordPlace]) -> float:
+    "Of the references that were not found: the share with two authors who have written something together."
+    unfound = [e.paper for e, there in zip(entries, found, strict=True) if e.paper and not there]
+    lists = [names for paper in unfound if len(names := _people(paper.authors)[:_CROWD]) > 1]
+    known = sum(any(p.knows_pair(a, b) for p in places for a, b in combinations(names, 2)) for names in lists)
+    return (known + _FIRST_KNOWN * _DRAWN_KNOWN) / (len(lists) + _DRAWN_KNOWN)
+
 def signs_in(entries: Sequence[BibliographyEntry],
-             places: Sequence[Place],
+             places: Sequence[RecordPlace],
              answers: Sequence[Sequence[RegisterAnswer]] = (),  # of services, for each entry; empty: none was asked
              today: date | None = None,  # None: from the clock
              progress: bool = False,  # show a progress bar
@@ -704,8 +726,10 @@ def signs_in(entries: Sequence[BibliographyEntry],
     every = tqdm([*zip(entries, answers or [()] * len(entries), strict=True)], desc="looking up", unit=" references",
                  disable=not progress)
     evidence = [_looked_up(entry, places, told) for entry, told in every]
-    covered = coverages(entries, [bool(e and e.work) for e in evidence], places, asked)
-    signs = [_signs_of(e, c, places, day) if e else [] for e, c in zip(evidence, covered, strict=True)]
+    found = [bool(e and e.work) for e in evidence]
+    covered, people = coverages(entries, found, places, asked), _people_known(entries, found, places)
+    familiar = [people * share for share in coverages(entries, found, (), asked)]
+    signs = [_signs_of(e, c, f, places, day) if e else [] for e, c, f in zip(evidence, covered, familiar, strict=True)]
     return evidence, signs, covered
 
 def _noticed(verdict: ReferenceVerdict, registries: Sequence[Registry]) -> ReferenceVerdict:
