@@ -21,6 +21,7 @@ from scipy import sparse
 
 from ..ground.errors import CorpusError
 from ..ground.files import MOST_JSON, REPAIR, made_once, read_json, reading, whole_folder, write_atomically
+from ..ground.schema import OURS
 from ..ground.text import MARKER, beside_marker, names_beside_marker
 from .embedding import Embedder
 from .lexical import STOPWORDS, LexicalIndex, stems
@@ -368,6 +369,7 @@ class ContextIndex:
     seen: np.ndarray  # bool, shape (contexts,): False where a sentence is hidden
     ids: np.ndarray | PackedTexts  # str, shape (contexts,): of the sentences
     documents: PackedTexts | None = None  # the different documents, of which `citing` has the places; None: no places
+    ours: np.ndarray | None = None  # bool, shape (contexts,): by the makers of citerec; None: all are by documents
 
     @classmethod
     def build(cls,
@@ -395,7 +397,9 @@ class ContextIndex:
         words, called = _open_words(folder, len(contexts), old=True)
         vectors = read_vectors(folder / "vectors", [contexts[i][0] for i in first])[same]
         ids, citing, cited = (np.array([c[i] for c in contexts]) for i in range(3))
-        return cls(vectors, *words, called, citing, cited, np.ones(len(contexts), dtype=bool), ids)
+        ours = np.array([c[1].startswith(OURS) for c in contexts])
+        return cls(vectors, *words, called, citing, cited, np.ones(len(contexts), dtype=bool), ids,
+                   ours=ours if ours.any() else None)
 
     @classmethod
     def open_kept(cls,
@@ -410,7 +414,9 @@ class ContextIndex:
         vectors = ByteVectors.open(folder / "vectors", int(same.max()) + 1, same)
         if vectors is None: return None  # many sentences, few of which are different
         seen = np.ones(len(same), dtype=bool)
-        return cls(vectors, *words, called, places["citing"], places["cited"], seen, ids, documents)
+        ours = np.isin(places["citing"], [i for i, name in enumerate(documents) if name.startswith(OURS)])
+        return cls(vectors, *words, called, places["citing"], places["cited"], seen, ids, documents,
+                   ours if ours.any() else None)
 
     def without(self, document_ids: Iterable[str]) -> "ContextIndex":
         "The index without the sentences of these documents."

@@ -172,7 +172,8 @@ def _best_sentences(index: ContextIndex,
                     near: np.ndarray,  # shape (sentences,): cosine with the text; 0: not read
                     n: int,  # papers
                     ) -> dict[str, np.ndarray]:  # fields of `Evidence`, for all papers
-    "The most similar citing sentence of each paper, its cosine, and how many are similar."
+    "The most similar citing sentence of each paper, its cosine, and how many are similar; sentences by documents only."
+    if index.ours is not None: near = np.where(index.ours, 0, near)
     best, at = index.by_paper(near, n), np.full(n, -1, dtype=np.int64)
     leaders = np.flatnonzero((near > 0) & (near == best[index.cited]))
     at[index.cited[leaders]] = leaders  # of equal sentences the last one
