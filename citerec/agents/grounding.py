@@ -635,7 +635,8 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState, l
     asked = [*claims, claim_of_text(state, None)] if corpus and leading else []
     queries: list[np.ndarray] = [*embedder.embed_queries(asked)] if asked else []
     names = _close(corpus, queries[-1], leading) if corpus and leading else {}
-    cited = _cited(corpus, queries[:-1], claims, leading, state.filters.exclude_ids) if corpus else [("", "")] * len(leading)
+    hidden, unsaid = state.filters.exclude_ids, [("", "")] * len(leading)
+    cited = _cited(corpus, queries[:-1], claims, leading, hidden) if corpus else unsaid
     texts = [_own_text(c.paper, kind) for c, kind in zip(leading, kinds, strict=True)]
     out = []
     for i, c in enumerate(leading):

@@ -446,7 +446,7 @@ def _runs(args: argparse.Namespace) -> int:
     return _show(args, Recommendations(resume(loaded(args).pipeline, file, args.resume, args.after)))
 
 # %% ../../nbs/99_cli.ipynb #c009d
-_SHIPPED = "Apache-2.0, as citerec: the summaries are its own, the facts on papers are free"
+_SHIPPED = "Apache-2.0, as citerec: summaries and sentences are its own, the facts on papers are free"
 
 def _info(args: argparse.Namespace) -> int:
     """Say what a corpus holds, and which language model is asked at what price.

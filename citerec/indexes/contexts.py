@@ -299,11 +299,15 @@ _WORD_INDEXES = {"lexical": (without_markers, .5), "beside": (beside_marker, .2)
           "names": (names_beside_marker, 0)}  # index -> the part of a sentence that it reads, and BM25's parameter b
 _CALLED = "called"  # folder of the table of names
 
-def _build_words(folder: Path, texts: Sequence[str]) -> None:
+def _build_words(folder: Path,
+                 texts: Sequence[str],
+                 naming: Sequence[str],  # the same, but empty where a sentence has no name of its paper by design
+                 ) -> None:
     "Build the three word indexes of citing sentences and the table of names; what exists is kept."
     for name, (part_of, b) in _WORD_INDEXES.items():
-        if not (folder / name).exists(): LexicalIndex.build(folder / name, [part_of(text) for text in texts], b=b)
-    if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, texts)
+        if (folder / name).exists(): continue
+        LexicalIndex.build(folder / name, [part_of(text) for text in (naming if name == "names" else texts)], b=b)
+    if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, naming)
 
 # %% ../../nbs/39_contexts.ipynb #c006b3
 def _open_words(folder: Path, sentences: int, old: bool,
@@ -384,7 +388,8 @@ class ContextIndex:
         texts = [without_markers(contexts[i][3]) for i in first]
         write_vectors(folder / "vectors", [contexts[i][0] for i in first],
                       lambda start, stop: embedder.embed(texts[start:stop]), progress)
-        _build_words(folder, [c[3] for c in contexts])
+        by_documents = ["" if c[1].startswith(OURS) else c[3] for c in contexts]  # ours never name the paper
+        _build_words(folder, [c[3] for c in contexts], by_documents)
         if len(contexts) > LARGE: _write_places(folder, contexts, same)
 
     @classmethod

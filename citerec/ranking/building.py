@@ -311,14 +311,15 @@ def build_files(folder: Path, source: Source, embedder: Embedder, progress: bool
             sums |= checksums(folder, "report.txt")
     return manifest | {"checksums": sums | checksums(folder, "corpus.db")}  # of the database when it is closed
 
-# %% ../../nbs/40_building.ipynb #a037
+# %% ../../nbs/40_building.ipynb #x041b
 def told_sentences(counts: Mapping[str, int],  # of a manifest
                    ) -> str:
     "How many citing sentences a corpus has, and how many that the makers of citerec wrote."
-    ours = f"{counts['ours']:,} by the makers of citerec" if counts.get("ours") else ""
+    ours = f"{counts['ours']:,} sentences by the makers of citerec" if counts.get("ours") else ""
     if ours and not counts["contexts"]: return f"{ours}, none by papers"
     return ", ".join(filter(None, [f"{counts['contexts']:,} citing sentences", ours and f"and {ours}"]))
 
+# %% ../../nbs/40_building.ipynb #a037
 def seal(manifest: Mapping[str, Any]) -> str:
     "The checksum of a manifest, which is stored in the manifest itself."
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
