@@ -351,11 +351,11 @@ def cited_for(citing: Sequence[tuple[str, str]],  # who cites the paper (an id),
 def citable_for(citing: Sequence[tuple[str, str]],  # as in `cited_for`
                 claim: str,
                 idf: Idf = evenly,
-                ) -> str:  # "" where citerec says nothing about the claim
+                ) -> str:  # a clause; "" where citerec says nothing about the claim
     "What a paper can be cited for, in the words of citerec's makers."
     _, words, _ = _most_telling([one for one in citing if one[0].startswith(OURS)], claim, idf)
     said = excerpt(words.replace(f" {_THIS}", ""), claim)
-    return ended_with(f"What it can be cited for, in citerec's words: “{said}”") if words else ""
+    return f"what it can be cited for, in citerec's words: “{said}”" if words else ""
 
 # %% ../../nbs/58_grounding.ipynb #c011n_p
 _OBJECT = re.compile(r"\s+(?:the|an?|this|these|those|their|its|our|your|his|her|it|them|us|all|each|any|some)\b", re.I)
@@ -435,7 +435,7 @@ def justify(candidate: RankedPaper,
     if cited: return cited
     paper, yours = candidate.paper, "text" if not claim or len(sentences(claim)) > 1 else "sentence"
     own, covered = _own_words(paper, claim, idf, text_kind, quotation)
-    if citable and not (text_kind == "abstract" and covered >= _COVERED): return citable  # its own words come first
+    if citable and not (text_kind == "abstract" and covered >= _COVERED): own, covered = citable, _COVERED
     abstract = paper.abstract if text_kind == "abstract" and not _is_meant(paper) else ""
     term, where = telling_term(keywords, claim, paper.title, abstract, others)
     shared = f"its {where} names “{term}”, as your {yours} does" if term else ""

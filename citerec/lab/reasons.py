@@ -27,7 +27,7 @@ from ..ranking.sample import open_corpus
 # %% ../../nbs/lab/reasons.ipynb #r011
 _FORMS = {  # kind of a statement -> how it reads
     "cited": r"(?P<who>.+?) (?:cites? it|is cited) (?:in a sentence like yours|for this): “(?P<quote>.+)”",
-    "citable": r"What it can be cited for, in citerec's words: “(?P<quote>.+)”",
+    "citable": r"what it can be cited for, in citerec's words: “(?P<quote>.+)”",
     "abstract": r"its abstract says: “(?P<quote>.+)”", "summary": r"the summary by citerec says: “(?P<quote>.+)”",
     "citing": r"it is cited by (?P<names>.+), which (?:is|are) close to your text",
     "together": r"it is cited together with (?P<names>.+), which your draft cites",
@@ -36,8 +36,7 @@ _FORMS = {  # kind of a statement -> how it reads
     "close": r"it is close to your (?:text|sentence) in meaning",
     "little": r"little connects it with your (?:text|sentence)",
     "own": r"it (?:\w+ly )?(?P<verb>\w+s)(?: and \w+s)?(?P<rest> .+)"}
-_WHOLE = ("citable", "cited")  # they are the whole reason
-_PARTS = re.compile(r"; (?=(?:it|its|the|little) )")
+_PARTS = re.compile(r"; (?=(?:it|its|the|what|little) )")
 
 def _parts(text: str) -> list[str]:
     "The parts of a reason; a quotation, which may hold another one, stays whole."
@@ -48,12 +47,10 @@ def statements(reason: str,
                ) -> list[tuple[str, dict[str, str]]]:  # kind, and what is said; the kind "" for what has no known form
     "The statements of a reason."
     text = reason[:-1] if reason.endswith(".") else reason
-    for kind in _WHOLE:
-        if whole := re.fullmatch(_FORMS[kind], text): return [(kind, whole.groupdict())]
+    if whole := re.fullmatch(_FORMS["cited"], text): return [("cited", whole.groupdict())]
     out = []
     for part in _parts(text[:1].lower() + text[1:]):
-        forms = ((kind, re.fullmatch(form, part)) for kind, form in _FORMS.items() if kind not in _WHOLE)
-        found = ((kind, m) for kind, m in forms if m)
+        found = ((kind, m) for kind, form in _FORMS.items() if kind != "cited" and (m := re.fullmatch(form, part)))
         kind, m = next(found, ("", None))
         out.append((kind, m.groupdict() if m else {"part": part}))
     return out
@@ -122,7 +119,7 @@ _BROKEN = re.compile(r"  |“”|\.\.$|\\[a-z]|\{|\[(?:CITATION|OTHERCIT)\]")  #
 def _false_quote(record: Record, g: GroundedPaper, kind: str, said: dict[str, str]) -> str:
     "What is wrong with a quotation."
     quote = said["quote"].strip("… ")
-    if kind not in _WHOLE:
+    if kind not in ("cited", "citable"):
         if (kind == "abstract") != bool(record.own(g)[1]): return f"the text is no {kind}"
         return "" if " ".join(quote.split()) in " ".join(g.paper.abstract.split()) else f"not in the {kind}"
     if ("[this paper]" in quote) is not (kind == "cited"): return "no marker" if kind == "cited" else "a marker"
