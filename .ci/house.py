@@ -41,8 +41,8 @@ GATES = {
     # 1,060 with packs and resumable files (410), arXiv's dump, OpenCitations, citations by OpenAlex and recipes
     # 130 with networks written as ONNX, the layers of BERT in them, the folder of weights and extras by name
     # 250 with abstracts that are fetched, kept and quoted
-    # 84 with sentences by the makers of citerec, told apart, and vectors of sentences that ship
-    "exported lines": (40_354, 33_000),
+    # 86 with sentences by the makers of citerec, told apart, and vectors of sentences that ship
+    "exported lines": (40_356, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree
