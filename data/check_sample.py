@@ -1,37 +1,94 @@
 """Check the sample corpus: `python data/check_sample.py [--against FOLDER]`.
 
 Reads data/sample and looks for what must not be there: records that break the schema, the same paper twice, citations
-that point to the future, papers without any citation, summaries that are too short or too long, vectors out of step.
+that point to the future, papers without any citation, summaries that are too short or too long, vectors out of step,
+sentences of ours that lack a paper, occur twice, or give away its title, its name, its authors or who made it.
 With --against, a folder that holds papers.jsonl.gz and edges.jsonl.gz of another corpus, it also reports which share of
-the sample that corpus knows, where the two disagree, and which summaries share eight words in a row with an abstract.
+the sample that corpus knows, where the two disagree, and which summaries and sentences share eight words in a row with
+an abstract.
 """
 
 import argparse
+import json
 import re
 import sys
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from citerec.ground.errors import InputError
-from citerec.ground.schema import CitationEdge, Paper
+from citerec.ground.schema import OURS, CitationContext, CitationEdge, Paper
 from citerec.sources.source import JsonlSource
 
-SAMPLE = Path(__file__).parent / "sample"
+SAMPLE, NAMES = Path(__file__).parent / "sample", Path(__file__).parent / "names" / "names.jsonl"
 MIN_PAPERS, MIN_EDGES = 2_000, 10_000
 YEARS = range(1940, 2026)
 SUMMARY_WORDS = range(45, 141)
 MOST_ALONE = .02  # share of papers that neither cite another one nor are cited
 RUN = 8  # words in a row that no summary shares with an abstract
 SLACK = 1  # years by which a cited paper may be younger: preprints are cited before they are published
+SENTENCES, SENTENCE_WORDS = 2, range(8, 33)  # of ours for each paper
+TITLE_RUN = 4  # words in a row that no sentence shares with its paper's title
+MAKERS = re.compile(r"\b(?:Google|DeepMind|OpenAI|Meta(?!-)|Facebook|Microsoft|NVIDIA|Nvidia|Anthropic|Stanford"
+                    r"|Berkeley|Apple|IBM|Alibaba|Baidu|Tencent|ByteDance|DeepSeek|Uber|Toronto|Princeton)\b")
 LISTED = 12  # references that another corpus must know of a paper before its silence on one more means anything
 
 
 def normalised(title: str) -> str:
     """A title without case, accents and punctuation."""
     return re.sub(r"[^a-z0-9]", "", unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower())
+
+
+def names_of(papers: Iterable[Paper]) -> dict[str, set[str]]:
+    """Id -> what a paper is called in one word: what is before the colon of its title, and the names that ship."""
+    listed: dict[str, set[str]] = {}
+    for row in map(json.loads, NAMES.read_text(encoding="utf-8").splitlines()):
+        listed.setdefault(normalised(row["title"]), set()).update(row["names"])
+    def called(paper: Paper) -> set[str]:
+        head, colon, _ = paper.title.partition(": ")
+        written = {name for name in listed.get(normalised(paper.title), ()) if re.search(r"\w[A-Z@\d]", name)}
+        return {name for name in {*written, head if colon else ""} if name and " " not in name}
+    return {p.paper_id: called(p) for p in papers}
+
+
+def gives_away(text: str, paper: Paper, names: Iterable[str]) -> str:
+    """What a sentence on a paper says that it must not say; "" where it is clean."""
+    said, title = re.findall(r"\w+", text.lower()), re.findall(r"\w+", paper.title.lower())
+    size = min(TITLE_RUN, max(len(title), 2))
+    shared = {tuple(title[i : i + size]) for i in range(len(title) - size + 1)}
+    if any(tuple(said[i : i + size]) in shared for i in range(len(said) - size + 1)): return "has words of the title"
+    named = [*names, *(author.split()[-1] for author in paper.authors if len(author.split()[-1]) > 2)]
+    found = next((n for n in named if re.search(rf"(?<![\w-]){re.escape(n)}(?![\w-])", text)), "")
+    if found: return f"names {found}"
+    return f"names {maker[0]}" if (maker := MAKERS.search(text)) else ""
+
+
+def fault_of_sentence(context: CitationContext, paper: Paper | None, names: Iterable[str]) -> str:
+    """What is wrong with one sentence; "" where nothing is."""
+    text = " ".join(context.text.replace("[CITATION]", "").split())
+    if paper is None: return "is on no paper of the sample"
+    if context.citing_id != f"{OURS}{context.cited_id}": return "is not told apart as ours"
+    if context.text.count("[CITATION]") != 1: return "has not one marker"
+    if (words := len(re.findall(r"\S*\w\S*", text))) not in SENTENCE_WORDS: return f"has {words} words"
+    return gives_away(text, paper, names)
+
+
+def faults_of_sentences(source: JsonlSource, papers: dict[str, Paper]) -> list[str]:
+    """What is wrong with the sentences that say what the papers can be cited for."""
+    contexts: list[CitationContext] = list(source.contexts())
+    often, texts = Counter(c.cited_id for c in contexts), Counter(c.text for c in contexts)
+    found = [f"{i}: {often[i]} sentences, and not {SENTENCES}" for i in papers if often[i] != SENTENCES]
+    found += [f"twice: {text}" for text, n in texts.items() if n > 1]
+    names = names_of([*papers.values()])
+    found += [f"{c.context_id} {fault}: {c.text}" for c in contexts
+              if (fault := fault_of_sentence(c, papers.get(c.cited_id), names.get(c.cited_id, ())))]
+    if source.context_vectors is None: found.append("there are no ready vectors of the sentences")
+    elif (shape := np.load(source.context_vectors, mmap_mode="r").shape)[0] != len(contexts):
+        found.append(f"{shape[0]} vectors for {len(contexts)} sentences")
+    return found
 
 
 def faults(folder: Path = SAMPLE) -> list[str]:
@@ -77,7 +134,7 @@ def faults(folder: Path = SAMPLE) -> list[str]:
         found.append("there are no ready vectors")
     elif (shape := np.load(source.vectors, mmap_mode="r").shape)[0] != len(papers):
         found.append(f"{shape[0]} vectors for {len(papers)} papers")
-    return found
+    return found + faults_of_sentences(source, papers)
 
 
 def compare(other: JsonlSource, folder: Path = SAMPLE) -> tuple[str, list[str]]:
@@ -121,10 +178,12 @@ def runs(text: str) -> set[tuple[str, ...]]:
 
 
 def copied(other: JsonlSource, folder: Path = SAMPLE) -> list[str]:
-    """Summaries that share a run of words with an abstract of another corpus."""
-    ours = {run: p.paper_id for p in JsonlSource(folder).papers() for run in runs(p.abstract)}
+    """Summaries and sentences that share a run of words with an abstract of another corpus."""
+    source = JsonlSource(folder)
+    ours = {run: f"the summary of {p.paper_id}" for p in source.papers() for run in runs(p.abstract)}
+    ours |= {run: f"the sentence {c.context_id}" for c in source.contexts() for run in runs(c.text)}
     shared = {ours[run]: " ".join(run) for p in other.papers() for run in runs(p.abstract) & ours.keys()}
-    return [f"{paper_id}: the summary shares words with an abstract: {run}" for paper_id, run in shared.items()]
+    return [f"{what} shares words with an abstract: {run}" for what, run in shared.items()]
 
 
 def main() -> int:
@@ -136,8 +195,9 @@ def main() -> int:
         line, differ = compare(JsonlSource(against))
         found += copied(JsonlSource(against))
         print("\n".join([*differ, line]))
-    papers = len((SAMPLE / "papers.jsonl").read_text(encoding="utf-8").splitlines())
-    print("\n".join(found) if found else f"data/sample: no faults in {papers} papers")
+    papers, sentences = (len((SAMPLE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
+                         for name in ("papers", "contexts"))
+    print("\n".join(found) if found else f"data/sample: no faults in {papers} papers and {sentences} sentences on them")
     return 1 if found else 0
 
 

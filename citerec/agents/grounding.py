@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['MOST_WORDS', 'Writers', 'AIMS', 'Answers', 'third_person', 'ended', 'turned', 'contribution', 'joined_with_and',
            'shared_topics', 'citing_words', 'excerpt', 'ended_with', 'called', 'who_wrote', 'short_name',
-           'graph_reason', 'cited_for', 'is_noun_phrase', 'has_term', 'telling_term', 'justify', 'claim_of_text',
-           'GroundingAgent']
+           'graph_reason', 'cited_for', 'citable_for', 'is_noun_phrase', 'has_term', 'telling_term', 'justify',
+           'claim_of_text', 'GroundingAgent']
 
 # %% ../../nbs/58_grounding.ipynb #c003
 import math
@@ -29,7 +29,7 @@ from citerec.agents.quotation import (
 from ..ground.errors import BudgetError
 from ..ground.quoting import gives_orders, one_line, quoted
 from citerec.ground.schema import (
-    AgentFailure, CitationIntent, CitationPath, GroundedPaper, Paper, PipelineState, RankedPaper, Relation,
+    OURS, AgentFailure, CitationIntent, CitationPath, GroundedPaper, Paper, PipelineState, RankedPaper, Relation,
     ScoredPaper,
 )
 from ..ground.text import clean, sentences, title_and_abstract
@@ -326,20 +326,33 @@ def _says_why(words: str, claim: str, idf: Idf) -> float:
     if len(said - NO_TOPIC) < _LEAST_SAID or len(whole & asked) >= _SAME * len(whole | asked): return 0.0
     return coverage(claim, said, idf)
 
+def _most_telling(citing: Sequence[tuple[str, str]], claim: str, idf: Idf) -> tuple[float, str, str]:
+    "The sentence that says most about a claim, after how much it says, and before who wrote it; empty if none does."
+    read = [(words, by) for by, text in citing if (words := citing_words(text))]
+    said = sorted(((_says_why(words, claim, idf), words, by) for words, by in read), key=lambda quote: -quote[0])
+    return next((q for q in said if q[0] >= _COVERED and quotable(q[1])), (0.0, "", ""))
+
 def cited_for(citing: Sequence[tuple[str, str]],  # who cites the paper (an id), and in which sentences
               claim: str,
               idf: Idf = evenly,
               writers: Writers = _UNKNOWN,
               ) -> str:  # "" where no citing sentence says why
     "What others cite a paper for, in their words: the sentence that says most about a claim."
-    read = [(words, by) for by, text in citing if (words := citing_words(text))]
-    said = sorted(((_says_why(words, claim, idf), words, by) for words, by in read), key=lambda quote: -quote[0])
-    covered, words, by = next((q for q in said if q[0] >= _COVERED and quotable(q[1])), (0.0, "", ""))
+    covered, words, by = _most_telling([one for one in citing if not one[0].startswith(OURS)], claim, idf)
     if not words: return ""
     name, several = writers.get(by, ("", False))
     who = f"{name} {'cite' if several else 'cites'} it" if name else "It is cited"
     like = "in a sentence like yours" if covered >= _LIKE else "for this"
     return ended_with(f"{who} {like}: “{excerpt(words, claim, _THIS)}”")
+
+def citable_for(citing: Sequence[tuple[str, str]],  # as in `cited_for`
+                claim: str,
+                idf: Idf = evenly,
+                ) -> str:  # a clause; "" where citerec says nothing about the claim
+    "What a paper can be cited for, in the words of citerec's makers."
+    _, words, _ = _most_telling([one for one in citing if one[0].startswith(OURS)], claim, idf)
+    said = excerpt(words.replace(f" {_THIS}", ""), claim)
+    return f"what it can be cited for, in citerec's words: “{said}”" if words else ""
 
 # %% ../../nbs/58_grounding.ipynb #c011n_p
 _OBJECT = re.compile(r"\s+(?:the|an?|this|these|those|their|its|our|your|his|her|it|them|us|all|each|any|some)\b", re.I)
@@ -411,6 +424,7 @@ def justify(candidate: RankedPaper,
             text_kind: str = "abstract",  # what the paper's text is: "abstract" or "summary"
             quotation: str = "",  # the sentence of the abstract that is nearest to the claim
             cited: str = "",  # what others cite it for, as by `cited_for`
+            citable: str = "",  # what it can be cited for, as by `citable_for`
             names: Mapping[str, str] = {},  # of papers close to the text, by id
             others: Sequence[str] = (),  # titles and abstracts of the other papers of the list
             ) -> str:
@@ -418,6 +432,7 @@ def justify(candidate: RankedPaper,
     if cited: return cited
     paper, yours = candidate.paper, "text" if not claim or len(sentences(claim)) > 1 else "sentence"
     own, covered = _own_words(paper, claim, idf, text_kind, quotation)
+    if citable and not (text_kind == "abstract" and covered >= _COVERED): own, covered = citable, _COVERED
     abstract = paper.abstract if text_kind == "abstract" and not _is_meant(paper) else ""
     term, where = telling_term(keywords, claim, paper.title, abstract, others)
     shared = f"its {where} names “{term}”, as your {yours} does" if term else ""
@@ -567,12 +582,14 @@ def _close(corpus: Corpus, query: np.ndarray, leading: Sequence[RankedPaper]) ->
     return {p.paper_id: short_name(p) for p in corpus.papers(near)} if near else {}
 
 def _citing(index: ContextIndex | None, corpus: Corpus, query: np.ndarray, paper_id: str) -> list[tuple[str, str]]:
-    "The sentences that cite a paper, nearest in meaning first, each with its document."
+    "The sentences that cite a paper, nearest in meaning first, each with its document; those by citerec go last."
     row = corpus.columns.row_of.get(paper_id)
     if index is None or row is None: return []
     places = np.arange(*np.searchsorted(index.cited, [row, row + 1]))
     places = places[index.seen[places]]
-    near = places[np.argsort(-(index.vectors[places] @ query), kind="stable")[:_READ]] if len(places) else places
+    if not len(places): return []
+    ours = np.zeros(len(places)) if index.ours is None else index.ours[places]
+    near = places[np.lexsort((-(index.vectors[places] @ query), ours))[:_READ]]
     found = contexts_at(corpus, near.tolist())
     return [(found[at].citing_id, found[at].text) for at in near.tolist() if at in found]
 
@@ -583,12 +600,14 @@ def _writers(corpus: Corpus, citing: Iterable[str]) -> Writers:
 
 # %% ../../nbs/58_grounding.ipynb #c019o
 def _cited(corpus: Corpus, queries: Sequence[np.ndarray], claims: Sequence[str], leading: Sequence[RankedPaper],
-           exclude_ids: Sequence[str]) -> list[str]:
-    "What others cite each paper for."
+           exclude_ids: Sequence[str]) -> list[tuple[str, str]]:
+    "What others cite each paper for, and what it can be cited for."
     index = corpus.context_index and corpus.context_index.without(exclude_ids)
     citing = [_citing(index, corpus, q, c.paper.paper_id) for c, q in zip(leading, queries, strict=True)]
     writers = _writers(corpus, (by for sentences_ in citing for by, _ in sentences_))
-    return [cited_for(found, claim, corpus.lexical.idf, writers) for found, claim in zip(citing, claims, strict=True)]
+    idf = corpus.lexical.idf
+    return [(cited_for(found, claim, idf, writers), citable_for(found, claim, idf))
+            for found, claim in zip(citing, claims, strict=True)]
 
 def _own_text(paper: ScoredPaper, kind: str) -> str:
     "The words of a paper itself, without a summary by others."
@@ -613,12 +632,13 @@ def _grounded(corpus: Corpus | None, embedder: Embedder, state: PipelineState, l
     asked = [*claims, claim_of_text(state, None)] if corpus and leading else []
     queries: list[np.ndarray] = [*embedder.embed_queries(asked)] if asked else []
     names = _close(corpus, queries[-1], leading) if corpus and leading else {}
-    cited = _cited(corpus, queries[:-1], claims, leading, state.filters.exclude_ids) if corpus else [""] * len(leading)
+    hidden, unsaid = state.filters.exclude_ids, [("", "")] * len(leading)
+    cited = _cited(corpus, queries[:-1], claims, leading, hidden) if corpus else unsaid
     texts = [_own_text(c.paper, kind) for c, kind in zip(leading, kinds, strict=True)]
     out = []
     for i, c in enumerate(leading):
         (start, text), others = quotation_for(claims[i], c.paper.abstract, idf), texts[:i] + texts[i + 1 :]
-        why = justify(c, keywords, claims[i], idf, kinds[i], text, cited[i], names, others)
+        why = justify(c, keywords, claims[i], idf, kinds[i], text, *cited[i], names, others)
         out.append(GroundedPaper(**dict(c), supporting_snippet=text, snippet_start=start if text else None,
                                  justification=why, text_origin=str(own.get(c.paper.paper_id, ""))))
     return out

@@ -264,7 +264,8 @@ def text_is_far(evidence: Evidence | None,  # None: nothing is known
     def best(name: str) -> float:
         values = evidence.values[:, SIGNALS.index(name)] if evidence is not None else np.zeros(0)
         return float(values[~np.isnan(values)].max(initial=-1.0))
-    nearest = max(best("dense"), best("ctx_best"))
+    by_documents = evidence is not None and bool((evidence.likeness > 0).any())
+    nearest = max(best("dense"), best("ctx_best") if by_documents else -1.0)  # ours are plain, so near to plain texts
     return -1 < nearest < _NEAR and best("bm25") < MOST_WORDS
 
 # %% ../../nbs/59_synthesis.ipynb #c011b0

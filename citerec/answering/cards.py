@@ -330,7 +330,7 @@ def path_graph(r: Recommendation) -> str:
 # %% ../../nbs/63_cards.ipynb #s02
 _STRENGTHS = {  # signal -> its name for readers; each is a share, 0 to 1
     "dense": "Near in meaning", "bm25": "Words in common", "title_cover": "Words of its title in your text",
-    "vote50": "Cited by papers on the topic", "ctx_best": "Cited in a sentence like yours"}
+    "vote50": "Cited by papers on the topic", "ctx_best": "Like what it is cited for"}
 
 def strengths(signals: Mapping[str, float],  # of a recommendation
               ) -> dict[str, float]:  # name of the signal -> its strength, 0 to 1; only signals in favour of the paper

@@ -524,6 +524,12 @@ class Share:
     def percent(self) -> str: return f"{'−' if self.share < 0 else '+'}{abs(100 * self.share):.0f} %"
 
 _UNRANKED = "No fitted ranker has scored this paper, so there are no shares."
+_TOLD = "sentences by citerec on what it can be cited for; none by another paper is like your text"
+
+def _is_told(corpus: Corpus, row: int | None) -> bool:
+    "Whether the makers of citerec wrote what a paper can be cited for."
+    index = corpus.context_index
+    return index is not None and index.ours is not None and bool(index.ours[index.cited == row].any())
 
 def signal_shares(corpus: Corpus,
                   ranker: Ranker | None,  # None: the order was fused
@@ -536,6 +542,7 @@ def signal_shares(corpus: Corpus,
     table = features(state.evidence, queries_in(state), state.filters.written)
     added = contributions(ranker, table[int(np.flatnonzero(state.evidence.rows == row)[0])])
     whole, seen = sum(map(abs, added.values())) or 1, _seen(recommendation, len(state.evidence))
+    if _is_told(corpus, row): seen.setdefault("citing sentences", _TOLD)
     order = sorted(added, key=lambda kind: -abs(added[kind]))
     return tuple(Share(kind, added[kind] / whole, seen.get(kind, "")) for kind in order)
 

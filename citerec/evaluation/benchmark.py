@@ -64,7 +64,7 @@ class CitingCorpus(Protocol):
 
     @property
     def store(self) -> Any:
-        "The records: `store.contexts()` gives all citing sentences."
+        "The records: `store.contexts()` gives all sentences in which a document cites; none by citerec's makers."
 
     def papers(self, paper_ids: Sequence[str], /) -> list[Paper]:
         "The papers with these ids."

@@ -102,7 +102,7 @@ def _texts(corpus) -> str:
 
 def _summary(corpus) -> str:
     "What a corpus holds, a line a fact."
-    from citerec.ranking.building import updates_told
+    from citerec.ranking.building import told_sentences, updates_told
     from citerec.ground.quoting import one_line
     manifest, counts = corpus.manifest, corpus.manifest["counts"]
     years = [year for year in corpus.store.by_row.years() if year]
@@ -111,7 +111,7 @@ def _summary(corpus) -> str:
              "texts": _texts(corpus),
              "licence": manifest.get("licence") or manifest.get("about", {}).get("licence", ""),
              "citations": f"{counts['edges']:,} inside the corpus, {counts['edges_outside']:,} to papers outside",
-             "contexts": f"{counts['contexts']:,} citing sentences",
+             "contexts": told_sentences(counts),
              "years": f"{min(years)} to {max(years)}" if years else "unknown",
              "model": manifest["model"], "origin": manifest.get("origin", ""),
              "fetched": manifest["fetched"], "updated": updates_told(manifest)}
@@ -512,7 +512,7 @@ def _runs(args: argparse.Namespace) -> int:
     return _show(args, Recommendations(resume(loaded(args).pipeline, file, args.resume, args.after)))
 
 # %% ../../nbs/99_cli.ipynb #c009d
-_SHIPPED = "Apache-2.0, as citerec: the summaries are its own, the facts on papers are free"
+_SHIPPED = "Apache-2.0, as citerec: summaries and sentences are its own, the facts on papers are free"
 
 def _info(args: argparse.Namespace) -> int:
     """Say what a corpus holds, and which language model is asked at what price.

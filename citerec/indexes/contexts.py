@@ -21,6 +21,7 @@ from scipy import sparse
 
 from ..ground.errors import CorpusError
 from ..ground.files import MOST_JSON, REPAIR, made_once, read_json, reading, whole_folder, write_atomically
+from ..ground.schema import OURS
 from ..ground.text import MARKER, beside_marker, names_beside_marker
 from .embedding import Embedder
 from .lexical import STOPWORDS, LexicalIndex, stems
@@ -298,11 +299,15 @@ _WORD_INDEXES = {"lexical": (without_markers, .5), "beside": (beside_marker, .2)
           "names": (names_beside_marker, 0)}  # index -> the part of a sentence that it reads, and BM25's parameter b
 _CALLED = "called"  # folder of the table of names
 
-def _build_words(folder: Path, texts: Sequence[str]) -> None:
+def _build_words(folder: Path,
+                 texts: Sequence[str],
+                 naming: Sequence[str],  # the same, but empty where a sentence has no name of its paper by design
+                 ) -> None:
     "Build the three word indexes of citing sentences and the table of names; what exists is kept."
     for name, (part_of, b) in _WORD_INDEXES.items():
-        if not (folder / name).exists(): LexicalIndex.build(folder / name, [part_of(text) for text in texts], b=b)
-    if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, texts)
+        if (folder / name).exists(): continue
+        LexicalIndex.build(folder / name, [part_of(text) for text in (naming if name == "names" else texts)], b=b)
+    if not (folder / _CALLED).exists(): NameIndex.build(folder / _CALLED, naming)
 
 # %% ../../nbs/39_contexts.ipynb #c006b3
 def _open_words(folder: Path, sentences: int, old: bool,
@@ -368,6 +373,7 @@ class ContextIndex:
     seen: np.ndarray  # bool, shape (contexts,): False where a sentence is hidden
     ids: np.ndarray | PackedTexts  # str, shape (contexts,): of the sentences
     documents: PackedTexts | None = None  # the different documents, of which `citing` has the places; None: no places
+    ours: np.ndarray | None = None  # bool, shape (contexts,): by the makers of citerec; None: all are by documents
 
     @classmethod
     def build(cls,
@@ -382,7 +388,8 @@ class ContextIndex:
         texts = [without_markers(contexts[i][3]) for i in first]
         write_vectors(folder / "vectors", [contexts[i][0] for i in first],
                       lambda start, stop: embedder.embed(texts[start:stop]), progress)
-        _build_words(folder, [c[3] for c in contexts])
+        by_documents = ["" if c[1].startswith(OURS) else c[3] for c in contexts]  # ours never name the paper
+        _build_words(folder, [c[3] for c in contexts], by_documents)
         if len(contexts) > LARGE: _write_places(folder, contexts, same)
 
     @classmethod
@@ -397,7 +404,9 @@ class ContextIndex:
         ids, cited = (np.array([c[i] for c in contexts]) for i in (0, 2))
         once: dict[str, str] = {}  # a document has many sentences, and its name is kept once
         citing = np.array([once.setdefault(c[1], c[1]) for c in contexts], dtype=object)
-        return cls(vectors, *words, called, citing, cited, np.ones(len(contexts), dtype=bool), ids)
+        ours = np.array([c[1].startswith(OURS) for c in contexts])
+        return cls(vectors, *words, called, citing, cited, np.ones(len(contexts), dtype=bool), ids,
+                   ours=ours if ours.any() else None)
 
     @classmethod
     def open_kept(cls,
@@ -412,7 +421,9 @@ class ContextIndex:
         vectors = ByteVectors.open(folder / "vectors", int(same.max()) + 1, same)
         if vectors is None: return None  # many sentences, few of which are different
         seen = np.ones(len(same), dtype=bool)
-        return cls(vectors, *words, called, places["citing"], places["cited"], seen, ids, documents)
+        ours = np.isin(places["citing"], [i for i, name in enumerate(documents) if name.startswith(OURS)])
+        return cls(vectors, *words, called, places["citing"], places["cited"], seen, ids, documents,
+                   ours if ours.any() else None)
 
     def without(self, document_ids: Iterable[str]) -> "ContextIndex":
         "The index without the sentences of these documents."

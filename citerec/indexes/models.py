@@ -9,6 +9,7 @@ __all__ = ['MODEL_CARDS', 'ModelCard', 'card_by_name', 'card_of', 'ModelFiles', 
 # %% ../../nbs/31_models.ipynb #c003
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -18,6 +19,8 @@ from typing import Any
 
 from ..ground.errors import InputError, ModelError
 from ..ground.files import is_trusted, sha256_of, shipped, trust
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else ONNX Runtime tells Microsoft that it is used
 
 # %% ../../nbs/31_models.ipynb #c005
 @dataclass(frozen=True)

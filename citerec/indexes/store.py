@@ -33,7 +33,7 @@ from scipy import sparse
 from ..ground.errors import CorpusError
 from ..ground.files import made_once, plain_file, reading, write_atomically
 from ..ground.identity import normal_arxiv_id, normal_doi
-from ..ground.schema import CitationContext, CitationEdge, EvalSample, Paper, TextKind
+from ..ground.schema import OURS, CitationContext, CitationEdge, EvalSample, Paper, TextKind
 
 # %% ../../nbs/30_store.ipynb #p004
 LARGE = 200_000  # papers or citing sentences; with more of them, a corpus is kept and read in compact form
@@ -652,13 +652,15 @@ def _concepts_by_row(db: _Database) -> Sequence[tuple[str, ...]]:
 # %% ../../nbs/30_store.ipynb #c007p
 _EDGES = """SELECT s.row, t.row FROM citation_edges
     JOIN papers s ON s.paper_id = source_id JOIN papers t ON t.paper_id = target_id"""
+_BY_DOCUMENTS = f"citing_id NOT GLOB '{OURS}*'"  # sentences by documents, not by the makers of citerec
 _CONTEXTS_BY_PAPER = """SELECT context_id, citing_id, row, text FROM citation_contexts
-    JOIN papers ON paper_id = cited_id ORDER BY row, context_id"""
+    JOIN papers ON paper_id = cited_id WHERE {} ORDER BY row, context_id"""
 
-def _contexts(db: _Database, ids: Sequence[str] | None) -> list[CitationContext]:
+def _contexts(db: _Database, ids: Sequence[str] | None, ours: bool) -> list[CitationContext]:
     names, chosen = list(CitationContext.model_fields), list(ids or ())
-    where = "" if ids is None else f" WHERE context_id IN ({','.join('?' * len(chosen))})"
-    rows = db.rows(f"SELECT {','.join(names)} FROM citation_contexts{where} ORDER BY context_id", chosen)
+    where = "TRUE" if ids is None else f"context_id IN ({','.join('?' * len(chosen))})"
+    if not ours: where = f"{where} AND {_BY_DOCUMENTS}"
+    rows = db.rows(f"SELECT {','.join(names)} FROM citation_contexts WHERE {where} ORDER BY context_id", chosen)
     with reading(f"{db.path}", REBUILD): return [CitationContext(**dict(zip(names, c, strict=True))) for c in rows]
 
 # %% ../../nbs/30_store.ipynb #83f59245
@@ -739,9 +741,12 @@ class ByRow:
         "All citations."
         return np.array(self._db.rows(_EDGES), dtype=np.int32).reshape(-1, 2)
 
-    def contexts_by_paper(self) -> list[tuple[str, str, int, str]]:  # context id, citing id, row of cited paper, text
+    def contexts_by_paper(self,
+                          ours: bool = False,  # also those that the makers of citerec wrote, as indexes have them
+                          ) -> list[tuple[str, str, int, str]]:  # context id, citing id, row of cited paper, text
         "All citing contexts in the order of the papers they cite."
-        return self._db.typed(self._db.rows(_CONTEXTS_BY_PAPER), _TEXT, _TEXT, (int,), _TEXT)
+        rows = self._db.rows(_CONTEXTS_BY_PAPER.format("TRUE" if ours else _BY_DOCUMENTS))
+        return self._db.typed(rows, _TEXT, _TEXT, (int,), _TEXT)
 
     def chunks(self) -> list[tuple[str, int, str]]:  # id, row of the paper, text
         "All passages of full texts in the order of their papers."
@@ -823,11 +828,12 @@ class Store:
             _count_citations(self._db)
             if len(self) > LARGE: _keep_columns(self._db)  # all records are there now
 
-    def counts(self) -> dict[str, int]:  # of papers, edges, contexts and abstracts
+    def counts(self) -> dict[str, int]:  # of papers, edges, contexts and abstracts, and of our own sentences if any
         "How much the corpus holds."
-        return {"papers": self._db.count("papers"), "edges": self._db.count("citation_edges"),
-                "contexts": self._db.count("citation_contexts"),
-                "abstracts": self._db.count("papers WHERE abstract != ''")}
+        every, cited = self._db.count("citation_contexts"), self._db.count(f"citation_contexts WHERE {_BY_DOCUMENTS}")
+        return {"papers": self._db.count("papers"), "edges": self._db.count("citation_edges"), "contexts": cited,
+                "abstracts": self._db.count("papers WHERE abstract != ''"),
+                **({"ours": every - cited} if every > cited else {})}
 
     @property
     def summaries(self) -> dict[str, None]:  # keys: ids, in the order of their rows
@@ -854,12 +860,13 @@ class Store:
 
     def contexts(self,
                  ids: Sequence[str] | None = None,  # a few of them; None: all
+                 ours: bool = False,  # also those that the makers of citerec wrote
                  ) -> list[CitationContext]:  # in the order of their ids
         "Citing contexts; unknown ids are ignored."
-        return _contexts(self._db, ids)
+        return _contexts(self._db, ids, ours)
 
     def has_contexts(self) -> bool:
-        "Whether there are citing contexts."
+        "Whether there are citing contexts, by documents or by the makers of citerec."
         return bool(self._db.rows("SELECT 1 FROM citation_contexts LIMIT 1"))
 
     def find(self,

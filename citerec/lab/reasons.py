@@ -27,6 +27,7 @@ from ..ranking.sample import open_corpus
 # %% ../../nbs/lab/reasons.ipynb #r011
 _FORMS = {  # kind of a statement -> how it reads
     "cited": r"(?P<who>.+?) (?:cites? it|is cited) (?:in a sentence like yours|for this): “(?P<quote>.+)”",
+    "citable": r"what it can be cited for, in citerec's words: “(?P<quote>.+)”",
     "abstract": r"its abstract says: “(?P<quote>.+)”", "summary": r"the summary by citerec says: “(?P<quote>.+)”",
     "citing": r"it is cited by (?P<names>.+), which (?:is|are) close to your text",
     "together": r"it is cited together with (?P<names>.+), which your draft cites",
@@ -35,7 +36,7 @@ _FORMS = {  # kind of a statement -> how it reads
     "close": r"it is close to your (?:text|sentence) in meaning",
     "little": r"little connects it with your (?:text|sentence)",
     "own": r"it (?:\w+ly )?(?P<verb>\w+s)(?: and \w+s)?(?P<rest> .+)"}
-_PARTS = re.compile(r"; (?=(?:it|its|the|little) )")
+_PARTS = re.compile(r"; (?=(?:it|its|the|what|little) )")
 
 def _parts(text: str) -> list[str]:
     "The parts of a reason; a quotation, which may hold another one, stays whole."
@@ -118,14 +119,16 @@ _BROKEN = re.compile(r"  |“”|\.\.$|\\[a-z]|\{|\[(?:CITATION|OTHERCIT)\]")  #
 def _false_quote(record: Record, g: GroundedPaper, kind: str, said: dict[str, str]) -> str:
     "What is wrong with a quotation."
     quote = said["quote"].strip("… ")
-    if kind != "cited":
+    if kind not in ("cited", "citable"):
         if (kind == "abstract") != bool(record.own(g)[1]): return f"the text is no {kind}"
         return "" if " ".join(quote.split()) in " ".join(g.paper.abstract.split()) else f"not in the {kind}"
-    if "[this paper]" not in quote: return "no marker"
+    if ("[this paper]" in quote) is not (kind == "cited"): return "no marker" if kind == "cited" else "a marker"
     row, index = record.corpus.columns.row_of[g.paper.paper_id], record.corpus.context_index
     if index is None: return "the corpus has no citing sentences"
     ids = [str(index.ids[i]) for i in np.flatnonzero(index.cited == row)]
-    found = [c for c in record.corpus.store.contexts(ids) if _letters(quote, True) in _letters(c.text, True)]
+    said_so = [c for c in record.corpus.store.contexts(ids, ours=True) if c.is_ours is (kind == "citable")]
+    found = [c for c in said_so if _letters(quote, True) in _letters(c.text, True)]
+    if kind == "citable": return "" if found else "citerec does not say so"
     citing = [c.citing_id for c in found if c.citing_id not in record.exclude_ids]
     if not citing: return "no such citing sentence"
     known = [i for i in citing if i in record.corpus.columns.row_of]

@@ -26,13 +26,13 @@ import numpy as np
 
 # %% ../../nbs/41_corpus.ipynb #c003b
 from citerec.ranking.building import (
-    FILES, PARTS, RANKER, batches, begin_again, build_files, check_contexts, check_folder, check_source,
-    clear_replaced, clear_update, database_is_whole, make_parts, make_room, read_manifest, seal, sums_of, taken_over,
-    unit_of, updates_told, working_in, write_manifest,
+    FILES, PARTS, RANKER, Ready, batches, begin_again, build_files, check_contexts, check_folder, check_source,
+    clear_replaced, clear_update, database_is_whole, make_parts, make_room, read_manifest, ready_of, seal, sums_of,
+    taken_over, unit_of, updates_told, working_in, write_manifest,
 )
 from ..ground.drawing import bars_html, columns_html, doubling
 from ..indexes.contexts import ContextIndex, GivenNames, without_markers
-from ..indexes.embedding import Embedder, RememberingEmbedder, embedding_on, ready_vectors
+from ..indexes.embedding import Embedder, RememberingEmbedder, embedding_on
 from citerec.indexes.vectors import (
     EXACT_UP_TO, ByteVectors, ExactIndex, LabelColumns, PaperColumns, VectorIndex, cosines, read_vectors,
 )
@@ -178,7 +178,7 @@ class _Parts:
         def load() -> ContextIndex:
             with self.loading("contexts") as path:
                 kept = ContextIndex.open_kept(path, len(self.ids))
-                return kept or ContextIndex.open(path, self.store.by_row.contexts_by_paper())
+                return kept or ContextIndex.open(path, self.store.by_row.contexts_by_paper(ours=True))
         if not self.store.has_contexts(): return None
         return self._optional(load, "The answers do not rest on citing sentences.")
 
@@ -472,7 +472,7 @@ def contexts_at(corpus: Corpus,
     "Look citing sentences up."
     if corpus.context_index is None or not len(places): return {}
     names = {place: str(corpus.context_index.ids[place]) for place in places}
-    by_id = {c.context_id: c for c in corpus.store.contexts(list(names.values()))}
+    by_id = {c.context_id: c for c in corpus.store.contexts(list(names.values()), ours=True)}
     return {place: by_id[name] for place, name in names.items() if name in by_id}
 
 # %% ../../nbs/41_corpus.ipynb #s007
@@ -519,7 +519,8 @@ def _answering(corpus: Corpus) -> str:
 # %% ../../nbs/41_corpus.ipynb #d002
 def _size_of(corpus: Corpus) -> str:
     counts = corpus.manifest["counts"]
-    return f"{counts['papers']:,} papers, {counts['edges']:,} citations, {counts['contexts']:,} citing contexts"
+    ours = f", {counts['ours']:,} sentences by citerec" if counts.get("ours") else ""
+    return f"{counts['papers']:,} papers, {counts['edges']:,} citations, {counts['contexts']:,} citing contexts{ours}"
 
 def _table_facts(corpus: Corpus) -> dict[str, str]:
     "What a table of a corpus says, by name; a closed or damaged corpus has one, too."
@@ -527,6 +528,7 @@ def _table_facts(corpus: Corpus) -> dict[str, str]:
     with contextlib.suppress(Exception): years = [year for year in corpus.columns.years if year]
     facts = {"papers": f"{counts['papers']:,}", "years": f"{min(years)} to {max(years)}" if years else "unknown",
              "citations": f"{counts['edges']:,}", "citing sentences": f"{counts['contexts']:,}",
+             **({"sentences by citerec": f"{counts['ours']:,}"} if counts.get("ours") else {}),
              "model": corpus.manifest["model"],
              "texts": {"summary": "summaries"}.get(corpus.text_kind, "abstracts"),
              "source": corpus.manifest["source"], "fetched": corpus.manifest["fetched"]}
@@ -602,7 +604,7 @@ def _build_and_open(folder: Path, source: Source, settings: Settings, progress: 
 def _reusing_vectors(corpus: Corpus, embedder: Embedder) -> RememberingEmbedder:
     "An embedder that takes the vectors of known texts from the corpus, and computes only the others."
     own = read_vectors(corpus.files / "vectors", corpus.ids)  # not rounded, as those of a large corpus are
-    sentences, passages = corpus.store.by_row.contexts_by_paper(), corpus.store.by_row.chunks()
+    sentences, passages = corpus.store.by_row.contexts_by_paper(ours=True), corpus.store.by_row.chunks()
     none = np.zeros((0, 1), dtype=np.float32)
     return RememberingEmbedder(embedder, [
         (corpus.store.by_row.texts(separator=corpus.embedder.card.separator), own),
@@ -627,7 +629,7 @@ class _Stored(Source):
                 own = paper.citation_count == paper.cited_by_count  # counted in the corpus, so it is counted again
                 yield paper.model_copy(update={"cited_by_count": 0} | ({"citation_count": None} if own else {}))
 
-    def contexts(self) -> Iterator[CitationContext]: yield from self.corpus.store.contexts()
+    def contexts(self) -> Iterator[CitationContext]: yield from self.corpus.store.contexts(ours=True)
 
 # %% ../../nbs/41_corpus.ipynb #u004
 def next_update(folder: str | Path,  # a complete corpus
@@ -674,7 +676,7 @@ def _read_part(corpus: Corpus, part: str) -> None:
     "Read a part of a corpus once; raises `CorpusError`."
     if part == "vectors": assert corpus.vectors is not None
     elif part == "chunks": ChunkIndex.open(corpus.files / part, corpus.store.by_row.chunks())
-    elif part == "contexts" and (sentences := corpus.store.by_row.contexts_by_paper()):
+    elif part == "contexts" and (sentences := corpus.store.by_row.contexts_by_paper(ours=True)):
         ContextIndex.open(corpus.files / part, sentences)
     elif part == "qdrant" and (corpus.files / part).exists():  # else it is made when it is needed
         with contextlib.suppress(IndexHeld):  # by a process that reads it
@@ -708,7 +710,7 @@ _REPAIRED = {  # messages about files that a repair cannot make again
     RANKER: "it was removed; fit it again with `citerec fit`",
     "report.txt": "it was removed; only a build from the source writes it"}
 
-def _repair(corpus: Corpus, progress: bool, deep: bool, ready: Path | None = None,
+def _repair(corpus: Corpus, progress: bool, deep: bool, source: Source | None = None,
             index: str | None = None) -> list[str]:
     "Make damaged parts again, and the vector index as it is asked for; the caller holds the folder's lock."
     faults = _damaged_files(corpus, deep)
@@ -720,8 +722,8 @@ def _repair(corpus: Corpus, progress: bool, deep: bool, ready: Path | None = Non
     asked, there = index or corpus.manifest.get("index"), "qdrant" in units or bool(sums_of("qdrant", kept))
     with_index = len(corpus) > _beyond(asked, corpus.settings) or (there and not asked)  # older ones always have it
     if units - {RANKER} or with_index is not there or (index and index != corpus.manifest.get("index")):
-        wanted = ready is not None and any(unit.startswith("vectors") for unit in units)
-        vectors = ready_vectors(ready, corpus.store, corpus.embedder) if ready is not None and wanted else None
+        wanted = any(unit.startswith(("vectors", "contexts")) for unit in units)
+        vectors = ready_of(source, corpus.store, corpus.embedder) if source is not None and wanted else Ready()
         sums = make_parts(corpus.store, corpus.files, corpus.embedder, progress, vectors, kept, index=with_index)
         manifest = corpus.manifest | {"checksums": sums} | ({"index": asked} if asked else {})
         write_manifest(corpus.folder, manifest, own=corpus.made_here)
@@ -759,7 +761,7 @@ def _repair_or_begin(folder: Path, source: Source, settings: Settings, progress:
     make_room(folder, source, loaded)
     if manifest is not None and database_is_whole(folder / manifest.get("files", "."), manifest):
         with _open_alone(folder, settings) as corpus:
-            ready = source.vectors if corpus.files == folder else None
-            return _repair(corpus, progress, deep=False, ready=ready, index=index)
+            own = source if corpus.files == folder else None  # an update has other papers
+            return _repair(corpus, progress, deep=False, source=own, index=index)
     begin_again(folder, manifest)
     return None

@@ -223,12 +223,12 @@ def _written_by(corpus: Corpus, people: Sequence[str], rows: np.ndarray) -> dict
 def authors_named(corpus: Corpus,
                   people: Sequence[str],  # words that may be surnames
                   rows: np.ndarray,  # of candidates
+                  pool: np.ndarray | None = None,  # bool: the candidates among which a surname is rare; None: all
                   ) -> np.ndarray:  # float32, shape (candidates,); 0: the text names no author of the paper
     "How many authors of each candidate a text names; rare surnames count up to 1, common ones less."
-    out = np.zeros(len(rows), dtype=np.float32)
+    out, among = np.zeros(len(rows), dtype=np.float32), np.ones(len(rows), dtype=bool) if pool is None else pool
     for written in _written_by(corpus, people, rows).values():
-        having = int(written.sum())
-        if having: out[written] += 1 - math.log(having) / math.log(len(rows) + 1)
+        if written.any(): out[written] += 1 - math.log(max(written[among].sum(), 1)) / math.log(among.sum() + 1)
     return out
 
 # %% ../../nbs/44_mentions.ipynb #m009b

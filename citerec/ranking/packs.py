@@ -36,7 +36,9 @@ from ..ground.schema import Count, Record
 from ..ground.settings import Settings
 from ..indexes.models import made_here
 from ..indexes.store import SCHEMA_VERSION, changed_papers
-from .building import RANKER, clear_replaced, read_manifest, seal, taken_over, working_in, write_manifest
+from citerec.ranking.building import (
+    RANKER, clear_replaced, read_manifest, seal, taken_over, told_sentences, working_in, write_manifest,
+)
 from .catalogue import SOURCES, build, recipe_of, update_sources
 from .corpus import Corpus, next_update
 from .registry import registry_recipe
@@ -356,7 +358,7 @@ def pack_told(about: PackManifest,
     amount = f"{_megabytes(size) if size else 'an unknown number of bytes'} to fetch, " if remote else ""
     bar = "" if not remote else f", if {_megabytes(_FETCHED)} come a second"
     facts = {"corpus": f"{about.name}: {counts.get('papers', 0):,} papers, {counts.get('edges', 0):,} citations, "
-                       f"{counts.get('contexts', 0):,} citing sentences, of {about.date}",
+                       f"{told_sentences({'contexts': 0, **counts})}, of {about.date}",
              "origin": about.origin, "licence": about.licence, "model": about.model,
              "size": f"{amount}{_megabytes(about.size)} on the disk", "time": f"about {duration(seconds)}{bar}",
              "folder": str(folder)}

@@ -172,7 +172,8 @@ def _best_sentences(index: ContextIndex,
                     near: np.ndarray,  # shape (sentences,): cosine with the text; 0: not read
                     n: int,  # papers
                     ) -> dict[str, np.ndarray]:  # fields of `Evidence`, for all papers
-    "The most similar citing sentence of each paper, its cosine, and how many are similar."
+    "The most similar citing sentence of each paper, its cosine, and how many are similar; sentences by documents only."
+    if index.ours is not None: near = np.where(index.ours, 0, near)
     best, at = index.by_paper(near, n), np.full(n, -1, dtype=np.int64)
     leaders = np.flatnonzero((near > 0) & (near == best[index.cited]))
     at[index.cited[leaders]] = leaders  # of equal sentences the last one
@@ -470,12 +471,13 @@ def _voters(asked: IndexAnswers, seen: FilteredCorpus) -> tuple[np.ndarray, np.n
 # %% ../../nbs/45_signals.ipynb #s024b
 _LETTERS = 7  # characters a word of an abstract, with the space after it
 
-def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, seen: FilteredCorpus) -> dict[str, Any]:
+def _filled(corpus: Corpus, asked: IndexAnswers, rows: np.ndarray, found_by: dict[str, np.ndarray]) -> dict[str, Any]:
     "The values of some papers from the indexes and the corpus: the fields of `Evidence` with a row for each candidate."
     values = np.full((len(rows), len(SIGNALS)), np.nan, dtype=np.float32)
+    pool = np.any([*found_by.values()], axis=0) if found_by else None
     for name, whole in (asked.whole | asked.context).items(): values[:, SIGNALS.index(name)] = whole[rows]
     if asked.centroid is not None: values[:, SIGNALS.index("centroid")] = paper_cosines(corpus, asked.centroid, rows)
-    values[:, SIGNALS.index("authors_named")] = authors_named(corpus, asked.mentions.people, rows)
+    values[:, SIGNALS.index("authors_named")] = authors_named(corpus, asked.mentions.people, rows, pool)
     years = corpus.columns.years[rows]
     values[:, SIGNALS.index("year_named")] = years_apart(asked.mentions.years, years)
     values[:, SIGNALS.index("year")] = np.where(years > 0, years, np.nan)
@@ -504,7 +506,7 @@ def text_evidence(corpus: Corpus,
     voters, nearness = _voters(asked, seen)
     found_by = {family: np.isin(rows, some) for family, some in led.items()}
     return Evidence(rows=rows, found_by=found_by, voters=voters, nearness=nearness,
-                    **_filled(corpus, asked, rows, seen))
+                    **_filled(corpus, asked, rows, found_by))
 
 # %% ../../nbs/45_signals.ipynb #s027
 def _strongest(near: np.ndarray,  # shape (voters,): how near each voter is; 0: not on this ballot
@@ -719,11 +721,11 @@ def graph_evidence(corpus: Corpus,
     led = np.unique(np.concatenate([np.array(added, dtype=np.int64), *leaders(seen.allowed)]))
     rows = np.unique(np.concatenate([evidence.rows, led, np.array([*beside, *more], dtype=np.int64), *limited]))
     known = np.isin(rows, evidence.rows)
-    filled = _filled(corpus, asked, rows, seen)
-    for name in {*SIGNALS_OF["graph"]} & {*signals}: filled["values"][:, SIGNALS.index(name)] = signals[name][rows]
-    filled["by_variant"][:, :, VOTES] = votes[rows]
     found_by = {family: _spread_out(by, known) for family, by in evidence.found_by.items()}
     found_by |= {"graph": np.isin(rows, led)} | ({"known": np.isin(rows, beside)} if len(beside) else {})
+    filled = _filled(corpus, asked, rows, found_by)
+    for name in {*SIGNALS_OF["graph"]} & {*signals}: filled["values"][:, SIGNALS.index(name)] = signals[name][rows]
+    filled["by_variant"][:, :, VOTES] = votes[rows]
     evidence = evidence.model_copy(update={"rows": rows, **filled, "found_by": found_by})
     for name, third in third_step(corpus, evidence, seen).items(): evidence.values[:, SIGNALS.index(name)] = third
     return evidence

@@ -57,6 +57,7 @@ class Source:
     text_kind: str = "abstract"  # what `Paper.abstract` holds, "abstract" or "summary"; a paper's own value goes first
     distinct: bool = False  # whether no two of its papers are the same, so that nothing has to be merged
     vectors: Path | None = None  # .npy file of ready vectors, in the order of the papers; None: citerec makes them
+    context_vectors: Path | None = None  # the same for the citing sentences without their markers, in their order
 
     def papers(self) -> Iterator[Paper]:
         "The papers, each once."
@@ -253,7 +254,8 @@ class JsonlSource(Source):
         papers = _papers_file(self.folder)
         self._papers, self._edges, self._contexts = papers, _data_file(self.folder, "edges"), _data_file(self.folder,
                 "contexts")
-        self.vectors = _vectors_file(self.folder, vectors)
+        self.vectors, of_contexts = _vectors_file(self.folder, vectors), self.folder / "context_vectors.npy"
+        self.context_vectors = of_contexts if self._contexts and of_contexts.exists() else None
         self.text_kind = "summary" if b'"summary"' in _first_line(papers) else "abstract"
 
     def check(self) -> None:
@@ -266,7 +268,8 @@ class JsonlSource(Source):
 
     def fingerprint(self) -> str:
         "Hash of all files."
-        return _hash_of([self._papers, self._edges, self._contexts, self.vectors])
+        files = [self._papers, self._edges, self._contexts, self.vectors]
+        return _hash_of([*files, self.context_vectors] if self.context_vectors else files)
 
     def papers(self) -> Iterator[Paper]:
         "The papers, in the order of the file."
