@@ -281,11 +281,15 @@ def _part(text: str) -> str:
     return f"{{{to_latex(text)}}}" if re.search(r",|;|\band\b", text, re.IGNORECASE) else to_latex(text)
 
 # %% ../../nbs/10_formats.ipynb #e014s
+_SIMPLE_NAME = re.compile(r"(?!.*\band\b)[a-z]+,(?: [a-z]+\.?)+", re.IGNORECASE)  # these are read as they are written
+
 @lru_cache(1 << 14)  # names of a bibliography come again and again
 def latex_name(name: Name,
                ) -> str:  # "van der Maaten, Laurens"; a group in braces
     "A name as BibTeX wants it."
     if name == OTHERS: return "others"
+    simple = f"{name.family}, {name.given}"
+    if not (name.particle or name.suffix or name.family[:1].islower()) and _SIMPLE_NAME.fullmatch(simple): return simple
     if not name.given: return f"{{{to_latex(str(name))}}}" if " " in str(name) else _part(str(name))
     def written(family: str) -> str:
         head = f"{to_latex(name.particle)} {family}".strip()

@@ -610,7 +610,7 @@ _ROLES = {"editor": "editor", "seriesEditor": "editor", "translator": "translato
 def _value(raw: Any) -> str:
     "A value as text: one line a line, without other control characters."
     text = raw if isinstance(raw, str) else str(raw) if isinstance(raw, int | float) else ""
-    return _CONTROL.sub(" ", text[:_LONGEST]).strip()
+    return (text if len(text) < _LONGEST and text.isprintable() else _CONTROL.sub(" ", text[:_LONGEST])).strip()
 
 def _person(first: Any, last: Any) -> Name | None:
     "A name; None if it is empty."

@@ -182,10 +182,12 @@ def held_database(path: str | Path,
         held.communicate()
 
 # %% ../../nbs/testing/fake_zotero.ipynb #zf018
+def _named(number: int) -> str: return "".join(chr(97 + int(digit)) for digit in str(number)).title()
+
 def made_up_items(number: int) -> Iterator[dict[str, Any]]:
     "Items of a made-up library."
     for i in range(number):
-        people = [("author", f"Given{(i * k) % 997}", f"Family{(i * k * 7) % 3001}") for k in range(1, 5)]
+        people = [("author", _named(i * k % 997), _named(i * k * 7 % 3001)) for k in range(1, 5)]
         yield {"type": ("journalArticle", "conferencePaper", "preprint")[i % 3], "title": f"On the limits of model {i}",
                "abstractNote": f"Part {i}: " + "We measure how far a model of this kind goes. " * 25,
                "date": f"{2000 + i % 25}-05-00 May {2000 + i % 25}", "DOI": f"10.1234/made.up.{i}",
