@@ -358,7 +358,17 @@ def _corpus_id(state: LibraryState, record: Paper) -> str | None:
         return None
     return found.paper_id if found else None
 
-def _added_file(state: LibraryState, path: Path, progress: bool, reader: PdfReader) -> AddedFile:
+_SURER = ("authors", "year", "doi", "arxiv_id")  # fields of a record from elsewhere that replace those of the PDF
+
+def _with_record(read: Paper, record: Paper | None) -> Paper:
+    "The record of a PDF, with what is known from elsewhere."
+    if record is None: return read
+    known = {name: value for name in _SURER if (value := getattr(record, name))}
+    if "authors" in known: known["authors"] = tuple(map(storable, known["authors"]))
+    return read.model_copy(update={"title": storable(record.title)} | known)
+
+def _added_file(state: LibraryState, path: Path, progress: bool, reader: PdfReader,
+                record: Paper | None = None) -> AddedFile:  # record: what is known of its paper
     "Add a file; raises `InputError` if it cannot be used."
     check_file(path, reader.limits)
     sha256 = sha256_of(path)
@@ -366,7 +376,7 @@ def _added_file(state: LibraryState, path: Path, progress: bool, reader: PdfRead
     pdf = reader.read(path)
     passages = own_passages(pdf)
     if not passages: raise InputError(f"{path.name} has no text except its references.", "Choose another file.")
-    record = _pdf_record(pdf)
+    record = _with_record(_pdf_record(pdf), record)
     paper = OwnPaper(record.paper_id, sha256, record.title, path.name, pdf.pages, record.authors, record.year,
                      pdf.abstract, record.doi, record.arxiv_id, _corpus_id(state, record))
     vectors = []
@@ -377,12 +387,13 @@ def _added_file(state: LibraryState, path: Path, progress: bool, reader: PdfRead
     return AddedFile(path, "added" if added else "known", state.file.papers.all(sha256)[0])
 
 def add_files(state: LibraryState, paths: str | Path | Iterable[str | Path], progress: bool = True,
-              reader: PdfReader | None = None) -> AddReport:  # reader: None is a process that ends with this call
+              reader: PdfReader | None = None,  # None is a process that ends with this call
+              records: Mapping[Path, Paper | None] | None = None) -> AddReport:
     "Add PDFs, or folders of PDFs; a file that cannot be read is reported, and the others are added."
     files = list[AddedFile]()
     with reader or PdfReader() as reading:
         for path in tqdm(_pdf_paths(paths), desc="library", unit=" files", disable=not progress):
-            try: files.append(_added_file(state, path, progress, reading))
+            try: files.append(_added_file(state, path, progress, reading, (records or {}).get(path)))
             except CiterecError as e: files.append(AddedFile(path, "refused", note=str(e)))
             except Exception as e:  # a hostile file may cause any error; the other files are still added
                 problem = f"{path.name} cannot be read ({type(e).__name__})."
@@ -577,9 +588,10 @@ class Library:
             paths: str | Path | Iterable[str | Path],  # PDFs, or folders of PDFs
             progress: bool = True,  # show a progress bar for the files, and one for the passages of each
             reader: PdfReader | None = None,  # None: a process that ends with this call
+            records: Mapping[Path, Paper | None] | None = None,  # file -> what is known of its paper, as by Zotero
             ) -> AddReport:
         "Add PDFs; the report names the files that cannot be read, and the others are added."
-        return add_files(self.state, paths, progress, reader)
+        return add_files(self.state, paths, progress, reader, records)
 
     def passages(self,
                  question: str,  # in a sentence or two

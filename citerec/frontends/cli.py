@@ -122,6 +122,7 @@ def _summary(corpus) -> str:
 _TYPED = re.split(r",\s+", """\
 --vectors FILE, --topics IDS, --years YEARS, --types TYPES, --min-citations N, --max N, --expand references,
 --expand-max N, --repair N, --retracted drop|keep, --without-abstract drop|keep, --file FILE ..., --match FOLDER,
+--zotero FOLDER, --collection NAME,
 --look-up, --query QUERY, --ids IDS, --text abstract|introduction|full, --dir FOLDER, --venues NAMES,
 --citations FILE ..., --contexts""")
 

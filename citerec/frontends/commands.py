@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from citerec.answering.library import Library
     from citerec.answering.recommender import Recommendations, Recommender
     from citerec.evaluation.optimising import ExampleParts, OptRun
+    from citerec.ground.schema import Paper
     from citerec.ground.settings import Settings
     from citerec.ranking.corpus import Corpus
 
@@ -835,17 +836,43 @@ def _print_own(args: argparse.Namespace, answer: "Callable[[Library], Any]", say
     return int(bool(getattr(told, "refused", ())))
 
 # %% ../../nbs/98_commands.ipynb #l004
-def _library_add(args: argparse.Namespace) -> int:
-    """Add PDFs, or the PDFs of a folder.
+def _zotero_files(args: argparse.Namespace) -> "tuple[dict[Path, Paper | None], list[str]]":
+    "The PDFs of Zotero that were typed, with what is known of them, and what cannot be read."
+    from citerec.ground.errors import InputError
+    from citerec.sources.bibliographies import DATABASE, read_zotero, zotero_pdfs
+    if args.zotero is None:
+        if args.collection: raise InputError("--collection needs Zotero.", "Add --zotero.")
+        if not args.paths: raise InputError("There is nothing to add.", "Name PDFs or folders, or add --zotero.")
+        return {}, []
+    path = Path(args.zotero).expanduser()
+    is_place = path.is_file() or (path / DATABASE).exists() or path.is_absolute()
+    folder = args.zotero if args.zotero and is_place else None
+    library = read_zotero(folder)
+    for name in filter(None, [args.collection, None if folder else args.zotero]): library = library.within(name)
+    files, faults = zotero_pdfs(library)
+    if not files and not args.paths:
+        raise InputError(f"Zotero has no PDF that can be read{f' ({faults[0]})' if faults else ''}.",
+                         "Attach files in Zotero, or choose another collection.")
+    return files, faults
 
-    paths: FILE ...  answering.library:Library.add
+def _library_add(args: argparse.Namespace) -> int:
+    """Add PDFs, the PDFs of a folder, or those of Zotero.
+
+    paths: [FILE ...]      answering.library:Library.add
+    --zotero [COLLECTION]  add the PDFs of Zotero, which may be running: of a collection, a group, or all; a data folder
+                           in its place is read instead of the one that is found by itself
+    --collection NAME      of the data folder that --zotero names: only this collection or group
     --corpus FOLDER  find the papers in this corpus, too (default: the one that CITEREC_CORPUS names)
     {quiet}{_OWN_FILE}
     """
     from citerec.markup.sections import PdfReader
     with PdfReader() as reader:
         reader.start()  # while the rest is loaded
-        return _print_own(args, lambda library: library.add(args.paths, is_watched(args), reader))
+        files, faults = _zotero_files(args)
+        for fault in faults: print_remark(fault)
+        paths = [*args.paths, *files]
+        code = _print_own(args, lambda library: library.add(paths, is_watched(args), reader, files))
+        return code or int(bool(faults))
 
 def _library_list(args: argparse.Namespace) -> int:
     """List the papers.

@@ -23,11 +23,13 @@ import ipywidgets as widgets  # the parts name the extra where it is missing
 # %% ../../nbs/94_corpora.ipynb #k005
 FOLDER = "folder"  # the source for a file or folder of records
 _SOURCES = {"OpenAlex: topics and years": "openalex", "A bibliography: .bib, .ris, .json": "bib",
+            "Zotero on this machine": "zotero",
             "arXiv: a search, or ids": "arxiv", "Crossref: DOIs": "crossref",
             "ACL Anthology: a copy of it": "acl", "Records of papers: .jsonl": FOLDER}
 _FIELDS = {"topics": ("Topics", "ids, such as T10028; found below by name"),
            "query": ("Search", "cat:cs.CL AND abs:retrieval"),
            "ids": ("Ids", "1706.03762, 10.1145/3292500"), "file": ("File", "library.bib, more.ris"),
+           "zotero": ("Data folder", "found by itself"), "collection": ("Collection", "Thesis/Parsing"),
            "dir": ("Folder of the copy", "acl-anthology"), "venues": ("Venues", "acl, emnlp"),
            "years": ("Years", "2018-2025"), "max": ("Papers at most", "5000")}  # choice -> its label, an example
 _ROW: dict[str, Any] = {"style": {"description_width": "8rem"}, "layout": {"width": "32rem", "max_width": "98%"}}
@@ -43,7 +45,9 @@ def _whole(written: str) -> int:
 
 def _file(written: str) -> list[str]: return [str(folder_of(name)) for name in written.split(",")]
 
-_VALUES: dict[str, Callable[[str], Any]] = {"max": _whole, "file": _file}
+def _folder(written: str) -> str: return str(folder_of(written))
+
+_VALUES: dict[str, Callable[[str], Any]] = {"max": _whole, "file": _file, "zotero": _folder}
 
 # %% ../../nbs/94_corpora.ipynb #k006
 class BuildForm(widgets.VBox):

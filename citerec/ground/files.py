@@ -6,8 +6,8 @@
 __all__ = ['Checksums', 'MOST_JSON', 'REPAIR', 'T', 'OWNER_ONLY', 'remove', 'clear_parts', 'write_atomically', 'whole_folder',
            'sha256_of', 'checksums', 'altered', 'plain_file', 'read_plain_file', 'read_json', 'strange_entries',
            'real_folder', 'reading', 'need_space', 'check_current_folder', 'made_once', 'shipped', 'shipped_words',
-           'user_folder', 'own_folder', 'read_plain', 'private_database', 'mark_of', 'trust', 'is_trusted', 'distrust',
-           'pyplot']
+           'user_folder', 'own_folder', 'read_plain', 'private_database', 'distrust_database', 'rows_within', 'mark_of',
+           'trust', 'is_trusted', 'distrust', 'pyplot']
 
 # %% ../../nbs/02_files.ipynb #c003
 import contextlib
@@ -23,8 +23,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISREG
+from sys import getsizeof
 from typing import Any, Generic, TypeVar, overload
 
 from platformdirs import user_data_path
@@ -378,6 +380,30 @@ def private_database(path: str,  # made where it is missing
         db.close()
         raise
     return db
+
+# %% ../../nbs/02_files.ipynb #zf02b
+_MOST_VALUE = 1 << 24  # bytes of one value of a database of others
+_ROWS_AT_A_TIME = 64  # rows at a time: what they hold is looked at before there is more of it
+_IN_MEMORY = 16  # times the size of the file that an answer may take; a number takes 28 bytes
+
+def distrust_database(db: sqlite3.Connection,
+                      size: int,  # bytes of its file
+                      ) -> None:
+    "Believe nothing that a database says about functions, write nothing, and limit its values."
+    for setting in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "query_only=ON"):
+        db.execute(f"PRAGMA {setting}")
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(min(size, _MOST_VALUE), _BLOCK))
+
+def rows_within(cursor: sqlite3.Cursor,
+                size: int,  # bytes of the file
+                ) -> list[tuple]:
+    "All rows; raises `sqlite3.DatabaseError` if their values together are longer by far than a file of this size."
+    rows, taken = list[tuple](), 0
+    while part := cursor.fetchmany(_ROWS_AT_A_TIME):
+        taken += sum(map(getsizeof, chain.from_iterable(part)))
+        if taken > _IN_MEMORY * size: raise sqlite3.DatabaseError("its values are longer than the file")
+        rows += part
+    return rows
 
 # %% ../../nbs/02_files.ipynb #t008
 _LARGEST = 1 << 30  # bytes of a file that can be trusted

@@ -298,7 +298,9 @@ def plain_text(text: Any,  # text that may hold tags and entities; anything but 
                ) -> str:  # formulas that are there twice, as MathML and in LaTeX, come once
     "The words of a marked-up text, on one line."
     if not isinstance(text, str): return ""
-    return " ".join(without_mojibake(_without_tags(_TWICE.sub("", _unescaped(text)))).split())
+    text = _unescaped(text)
+    if "<" in text: text = _without_tags(_TWICE.sub("", text))
+    return " ".join(without_mojibake(text).split())
 
 # %% ../../nbs/06_identity.ipynb #t011d
 def clean_year(value: Any,  # a number, "2019", "2019-05-01", "in press"

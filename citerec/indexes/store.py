@@ -24,14 +24,13 @@ from io import BytesIO
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from sys import getsizeof
 from typing import Any, Self, overload
 
 import numpy as np
 from scipy import sparse
 
 from ..ground.errors import CorpusError
-from ..ground.files import made_once, plain_file, reading, write_atomically
+from ..ground.files import distrust_database, made_once, plain_file, reading, rows_within, write_atomically
 from ..ground.identity import normal_arxiv_id, normal_doi
 from ..ground.schema import OURS, CitationContext, CitationEdge, EvalSample, Paper, TextKind
 
@@ -360,18 +359,12 @@ def _open_for_writing(path: Path) -> sqlite3.Connection:
 
 # %% ../../nbs/30_store.ipynb #c006i3
 _MOST_BYTES = 1 << 40  # of a database
-_MOST_VALUE, _MOST_KEPT = 1 << 24, 1 << 29  # bytes of one value, and of a column of a large corpus, kept as one value
+_MOST_KEPT = 1 << 29  # bytes of a column of a large corpus, kept as one value
 _TICK = 1_000_000  # steps of SQLite between two looks at how many they were
 _FREE_TICKS, _TICKS_A_MB = 50, 4  # that a query may take: some, and more in a longer file; measured: at most 1 a MB
 _OURS = re.compile(r"CREATE (?:TABLE|INDEX) (\w+)([^;]*)")  # tables and indexes in a script
 
 def _plain_sql(sql: str) -> str: return " ".join(sql.replace("IF NOT EXISTS ", "").split())
-
-def _distrust(db: sqlite3.Connection, size: int) -> None:
-    "Believe nothing that a database says about functions, and limit its values; end a query that takes too long."
-    for setting in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "query_only=ON"):
-        db.execute(f"PRAGMA {setting}")
-    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(min(size, _MOST_VALUE), 1 << 20))
 
 def _check_schema(db: sqlite3.Connection) -> None:
     "Raise `sqlite3.DatabaseError` for a database with anything but tables and indexes of citerec."
@@ -391,7 +384,7 @@ def _open_for_reading(path: Path, whole: bool = False) -> sqlite3.Connection:
         address = f"{path.resolve().as_uri()}?{options}"
         db = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=_SECONDS_TO_WAIT)
         try:
-            _distrust(db, path.stat().st_size)
+            distrust_database(db, path.stat().st_size)
             _check_schema(db)
         except BaseException:
             db.close()
@@ -401,19 +394,8 @@ def _open_for_reading(path: Path, whole: bool = False) -> sqlite3.Connection:
     except sqlite3.OperationalError: return connect("mode=ro&immutable=1")
 
 # %% ../../nbs/30_store.ipynb #c006n
-_ROWS_AT_A_TIME = 64  # rows at a time: what they hold is looked at before there is more of it
-_IN_MEMORY = 16  # times the size of the file that an answer may take; a number takes 28 bytes
 _TEXT, _NUMBER = (str,), (int, type(None))  # types of columns
 _MOST_BOUND = 500  # values bound in one statement; the limit of older versions of SQLite is 999
-
-def _rows_within(cursor: sqlite3.Cursor, size: int) -> list[tuple]:
-    "All rows, unless their values together are longer by far than a file of this size."
-    rows, taken = list[tuple](), 0
-    while part := cursor.fetchmany(_ROWS_AT_A_TIME):
-        taken += sum(map(getsizeof, chain.from_iterable(part)))
-        if taken > _IN_MEMORY * size: raise sqlite3.DatabaseError("its values are longer than the file")
-        rows += part
-    return rows
 
 def _check_version(path: Path, version: str | None) -> None:
     if version == str(SCHEMA_VERSION): return
@@ -449,7 +431,7 @@ class _Database:
     def rows(self, sql: str, values: Sequence = ()) -> list[tuple]:
         with self.lock, _sqlite_errors(self.path, "cannot be read"):
             self._ticks, cursor = 0, self.connection.execute(sql, values)
-            return _rows_within(cursor, self.size) if self.size else cursor.fetchall()
+            return rows_within(cursor, self.size) if self.size else cursor.fetchall()
 
     def typed(self, rows: list[tuple], *kinds: tuple[type, ...]) -> list[tuple]:
         "Rows, unless a value is of another type than those of its column."
@@ -948,7 +930,7 @@ def write_queries(path: Path,  # the file; one that is there is replaced
 def stored_queries(path: Path) -> list[EvalSample]:
     "The queries in such a database. Raises `CorpusError` for one that is damaged, or not ours."
     with reading(f"{path}", "Make it again with `citerec queries`."), closing(_open_for_reading(path)) as db:
-        rows = _rows_within(db.execute(f"SELECT {', '.join(_QUERY)} FROM queries"), path.stat().st_size)
+        rows = rows_within(db.execute(f"SELECT {', '.join(_QUERY)} FROM queries"), path.stat().st_size)
         return [EvalSample.model_validate({name: _texts_in(v) if name in _PAPERS_OF_QUERY else v
                                            for name, v in zip(_QUERY, row, strict=True)}) for row in rows]
 

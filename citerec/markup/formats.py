@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -72,6 +72,7 @@ _ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304"
             "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d", "\u0327": "c",
             "\u0328": "k", "\u0331": "b"}  # combining mark -> accent
 
+@cache
 def _letter(char: str) -> str:
     "A character in LaTeX; one that is not shown is left out."
     if not char.isprintable(): return " " if char.isspace() else ""
@@ -113,10 +114,14 @@ def is_formula(text: str,  # with its dollar signs
                 and _paired(re.findall("[{}]", text)) and _paired(re.findall("[{}]", bare)))
 
 # %% ../../nbs/10_formats.ipynb #e003s
+_SAFE = r"[A-Za-z0-9 .:;()/+*=\[\]]"  # LaTeX prints these as they are, and joins none of them with the next
+_SAFE_TEXT = re.compile(rf"{_SAFE}*+(?:[-,]{_SAFE}++)*+[-,]?")
+
 def to_latex(text: str,
              own: bool = False,  # the user wrote it: each formula stays, whatever its commands are
              ) -> str:  # formulas stay as they are written
     "Plain text to LaTeX; `from_latex` gives the same text back."
+    if _SAFE_TEXT.fullmatch(text): return text
     out, at = [], 0
     kept = (m for m in _MATH.finditer(text) if is_formula(m[0]) or own and _paired(re.findall("[{}]", m[0])))
     for formula in [*kept, None]:
@@ -276,10 +281,15 @@ def _part(text: str) -> str:
     return f"{{{to_latex(text)}}}" if re.search(r",|;|\band\b", text, re.IGNORECASE) else to_latex(text)
 
 # %% ../../nbs/10_formats.ipynb #e014s
+_SIMPLE_NAME = re.compile(r"(?!.*\band\b)[a-z]+,(?: [a-z]+\.?)+", re.IGNORECASE)  # these are read as they are written
+
+@lru_cache(1 << 14)  # names of a bibliography come again and again
 def latex_name(name: Name,
                ) -> str:  # "van der Maaten, Laurens"; a group in braces
     "A name as BibTeX wants it."
     if name == OTHERS: return "others"
+    simple = f"{name.family}, {name.given}"
+    if not (name.particle or name.suffix or name.family[:1].islower()) and _SIMPLE_NAME.fullmatch(simple): return simple
     if not name.given: return f"{{{to_latex(str(name))}}}" if " " in str(name) else _part(str(name))
     def written(family: str) -> str:
         head = f"{to_latex(name.particle)} {family}".strip()

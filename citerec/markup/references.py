@@ -170,12 +170,12 @@ def latex_title(title: str,
     shouted = sum(w.isupper() and len(w) > 1 for w in words) > len(words) / 2
     names, out, begins = _names_stand_out(words), list[str](), True
     for piece in re.split(r"(\$[^$]*\$|[^\W_]+)", title):
-        inner = len(piece) > 1 and not piece[1:].islower() and any(c.isupper() for c in piece[1:])
+        inner = len(piece) > 1 and not piece[1:].islower() and any(map(str.isupper, piece[1:]))
         single = len(piece) == 1 and piece.isupper() and piece not in "AI"
         name = names and piece[:1].isupper() and not begins
         keep = piece.isalnum() and not shouted and (inner or single or name)
         out.append(f"{{{to_latex(piece, own)}}}" if keep else to_latex(piece, own))
-        begins = begins and not piece.isalnum() or bool(re.search(r"[:.?!–—]\s*$", piece))
+        begins = not piece.isalnum() and (begins or bool(re.search(r"[:.?!–—]\s*$", piece)))
     return "".join(out)
 
 # %% ../../nbs/12_references.ipynb #c019

@@ -28,6 +28,7 @@ import citerec
 from ..ground.errors import CiterecError
 
 if TYPE_CHECKING:
+    from citerec.ground.schema import Paper
     from citerec.ground.settings import Settings
     from citerec.ranking.corpus import Corpus
 
@@ -61,6 +62,8 @@ CHOICES: dict[str, str] = {  # what may be chosen, and what it means
     "without_abstract": "what becomes of works of which only the title is known (default: keep)",
     "file": "a bibliography, .bib, .ris or CSL-JSON .json, a file of ScholarCopilot, or arXiv's metadata dump, plain, "
             ".gz or .zip, which may also be an address; may be given several times",
+    "zotero": "Zotero's data folder, or a zotero.sqlite (default: found by itself); Zotero may be running",
+    "collection": "only this collection of Zotero with those in it, or this group (default: everything)",
     "match": "a corpus whose papers the entries are matched with",
     "look_up": "look entries up at Crossref, to mend titles, authors, years and DOIs",
     "query": "what to search for, in arXiv's language: cat:cs.CL AND abs:retrieval",
@@ -151,18 +154,29 @@ SOURCES["openalex-snapshot"] = SourceMaker(_snapshot, frozenset({
     "dir", "topics", "years", "types", "min_citations", "max", "retracted", "without_abstract"}), "CC0-1.0")
 
 # %% ../../nbs/42_catalogue.ipynb #c011
-def _bibliography(choices: SimpleNamespace, pages: Path, watched: bool):
-    "BibTeX, RIS and CSL-JSON files."
+def _matching(choices: SimpleNamespace, pages: Path) -> tuple[list["Paper"], Any]:
+    "The known papers with which entries are matched, and what looks an entry up; None: nothing."
     from citerec.ranking.corpus import Corpus
-    from citerec.sources.bibliographies import BibliographySource
     from citerec.sources.anthology import CrossrefSource
-    known = []
+    known: list[Paper] = []
     if choices.match:
         with Corpus.open(choices.match) as corpus: known = corpus.papers(corpus.ids)
-    repair = CrossrefSource(folder=pages).repair if choices.look_up else None
-    return BibliographySource(choices.file or [], known, repair)
+    return known, CrossrefSource(folder=pages).repair if choices.look_up else None
+
+def _bibliography(choices: SimpleNamespace, pages: Path, watched: bool):
+    "BibTeX, RIS and CSL-JSON files."
+    from citerec.sources.bibliographies import BibliographySource
+    return BibliographySource(choices.file or [], *_matching(choices, pages))
 
 SOURCES["bib"] = SourceMaker(_bibliography, frozenset({"file", "match", "look_up"}))
+
+def _zotero(choices: SimpleNamespace, pages: Path, watched: bool):
+    "The library of Zotero on this machine."
+    from citerec.sources.bibliographies import ZoteroSource
+    return ZoteroSource(choices.zotero, choices.collection, *_matching(choices, pages))
+
+SOURCES["zotero"] = SourceMaker(_zotero, frozenset({"zotero", "collection", "match", "look_up"}))
+
 
 # %% ../../nbs/42_catalogue.ipynb #s001
 def _scholarcopilot(choices: SimpleNamespace, pages: Path, watched: bool):
@@ -256,7 +270,7 @@ def _check_choices(sources: Sequence[str], choices: Chosen) -> None:
     from citerec.ground.errors import InputError
     for name in sources:
         if name in SOURCES or re.search(r"[/\\.]", name) or os.path.exists(name): continue
-        files = name.lower() in ("csl", "csl-json", "json", "bibtex", "biblatex", "ris", "zotero", "mendeley", "jabref")
+        files = name.lower() in ("csl", "csl-json", "json", "bibtex", "biblatex", "ris", "mendeley", "jabref")
         near = get_close_matches(name, SOURCES, 1)
         raise InputError(f"There is no source {name!r}, and no such folder.",
                          "--source bib --file FILE reads .bib, .ris and CSL-JSON." if files else
@@ -271,7 +285,7 @@ def _check_choices(sources: Sequence[str], choices: Chosen) -> None:
                              "Leave it out; `citerec build --help` says what belongs to what.")
 
 # %% ../../nbs/42_catalogue.ipynb #e014
-_PATHS = frozenset({"vectors", "file", "match", "dir", "citations"})  # choices that are paths
+_PATHS = frozenset({"vectors", "file", "match", "dir", "citations", "zotero"})  # choices that are paths
 
 def _absolute(value: Any) -> Any:
     "A path, or each of a list of paths, made absolute; an address such as s3://… stays."
