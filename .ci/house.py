@@ -51,7 +51,7 @@ GATES = {
     # 800 with `citerec check`: its report, the page, SARIF (90), acceptances (120), venues (40), and the command
     # 560 with the mending of a .bib (parts of an entry, style of the file, names, titles, doubles) and how others cite
     # 86 with sentences by the makers of citerec, told apart, and vectors of sentences that ship
-    "exported lines": (44_500, 33_000),
+    "exported lines": (46_200, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

@@ -98,7 +98,7 @@ def fit(parts: Sequence[Observed],
     return float(best[0]), dict(zip(names, weights.tolist(), strict=True))
 
 # %% ../../nbs/lab/existence_fitting.ipynb #x009
-SHOWN = ((0., 0.), (.2, .22), (.29, .32), (.32, .41), (.37, .47), (.54, .499), (.56, .85), (.66, .95), (.9, .98),
+SHOWN = ((0., 0.), (.2, .22), (.32, .34), (.38, .44), (.47, .485), (.6, .499), (.61, .82), (.68, .93), (.9, .975),
          (1., 1.))  # see `Weights`; read from the table of what was observed
 BASE_RATE, STRENGTH = .02, 10.
 SUSPECTED = .5
