@@ -98,8 +98,8 @@ def fit(parts: Sequence[Observed],
     return float(best[0]), dict(zip(names, weights.tolist(), strict=True))
 
 # %% ../../nbs/lab/existence_fitting.ipynb #x009
-SHOWN = ((0., 0.), (.2, .22), (.32, .34), (.38, .44), (.47, .485), (.6, .499), (.61, .82), (.68, .93), (.9, .975),
-         (1., 1.))  # see `Weights`; read from the table of what was observed
+SHOWN = ((0., 0.), (.2, .22), (.32, .34), (.38, .44), (.47, .485), (.585, .499), (.595, .82), (.68, .93),
+         (.9, .975), (1., 1.))  # see `Weights`; read from the table of what was observed
 BASE_RATE, STRENGTH = .02, 10.
 SUSPECTED = .5
 
