@@ -192,6 +192,7 @@ def _matched(people: int, count: int, names: Sequence[str]) -> AuthorMatch:
                        not unseen)
 
 # %% ../../nbs/47_registry.ipynb #p011
+_NO_SURNAMES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _PARTICLES = frozenset("van von de der den la le di da del al bin".split())
 
 def forenames(name: str,  # "First Last" or "Last, First"
@@ -203,9 +204,20 @@ def forenames(name: str,  # "First Last" or "Last, First"
     plain = (unaccented(word) for word in words)
     return [w.translate(_OTHER_LETTERS) for w in plain if w != last and w not in _PARTICLES]
 
+def _plain_forms(name: str) -> tuple[str, str] | None:  # None: a name that is not read so quickly
+    "The forms of a name of a few plain words, such as most are."
+    words = name.replace(".", " ").split()
+    plain = name.isascii() and 1 < len(words) and all(w.isalpha() and not (w.isupper() and len(w) > 1) for w in words)
+    last = words[-1].lower() if plain else ""
+    if not plain or last in _NO_SURNAMES: return None
+    given = [w for w in map(str.lower, words[:-1]) if w != last and w not in _PARTICLES]
+    return " ".join([*given, last]), f"{given[0][:1]} {last}" if given else last
+
+@lru_cache(maxsize=400_000)
 def name_forms(name: str,  # "First Last" or "Last, First"
                ) -> tuple[str, str]:  # written out, and with one initial
     "The two forms in which a name is known."
+    if forms := _plain_forms(name): return forms
     given, last = forenames(name), surname(name)
     return " ".join([*given, last]), f"{given[0][:1]} {last}" if given else last
 
