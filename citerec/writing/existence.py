@@ -226,27 +226,24 @@ class RegistryPlace:
 # %% ../../nbs/75_existence.ipynb #x018
 _MOST_PAPERS = 300_000  # of a corpus whose people are read; a larger one is asked for its titles only
 
-@dataclass(frozen=True)
-class _People:
-    "Who has written what a corpus holds."
-    names: frozenset[str]
-    pairs: frozenset[tuple[str, str]]
-    venues: Counter[tuple[str, int | None]]  # by name and year, and by name and None for all years
-    prefixes: Counter[str]
-
 @remembered(1)
-def _people_of(corpus: Corpus) -> _People:
-    "The people and venues of a corpus."
+def _people_of(corpus: Corpus) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:  # names, and pairs
+    "Who has written what a corpus holds."
     names, pairs = set[str](), set[tuple[str, str]]()
     lists = corpus.store.by_row.authors() if len(corpus) <= _MOST_PAPERS else []
     for authors in lists:
         names.update(form for name in authors for form in name_forms(name))
         pairs.update(pairs_of(authors))
-    venues, prefixes = Counter[tuple[str, int | None]](), Counter[str]()
-    for venue, year in zip(corpus.store.by_row.venues(), corpus.columns.years, strict=True):
+    return frozenset(names), frozenset(pairs)
+
+@remembered(1)
+def _venues_of(corpus: Corpus) -> Counter[tuple[str, int | None]]:  # by name and year, and by name and None
+    "How many papers of each venue a corpus holds."
+    venues = Counter[tuple[str, int | None]]()
+    for (venue, year), papers in Counter(zip(corpus.store.by_row.venues(), corpus.columns.years, strict=True)).items():
         for name in venues_of(venue) or [title_key(venue)] if venue else ():
-            venues.update({(name, None), (name, year)} if year else {(name, None)})
-    return _People(frozenset(names), frozenset(pairs), venues, prefixes)
+            for when in {None, year or None}: venues[name, when] += papers
+    return venues
 
 _NAMED = re.compile(r"(?<=^sample)-.*")  # what follows the name in the folder of the sample
 _NEAR = 50  # titles that are compared with one of a reference
@@ -255,6 +252,7 @@ _NEAR = 50  # titles that are compared with one of a reference
 class CorpusPlace:
     "A corpus, asked for references."
     corpus: Corpus
+    for_people: bool = True  # whether it is asked for people, too; False: registries know more of them
 
     @property
     def looked(self) -> Looked:
@@ -292,18 +290,17 @@ class CorpusPlace:
         return [f"“{p.title}”" for p in self.corpus.papers(ids) if not akin(p.title, paper.title)]
 
     def knows_author(self, name: str) -> bool:
-        known = _people_of(self.corpus).names
-        return name_forms(name)[is_short(name)] in known
+        return self.for_people and name_forms(name)[is_short(name)] in _people_of(self.corpus)[0]
 
     def knows_pair(self, a: str, b: str) -> bool:
         first, second = sorted((name_forms(a)[1], name_forms(b)[1]))
-        return (first, second) in _people_of(self.corpus).pairs
+        return self.for_people and (first, second) in _people_of(self.corpus)[1]
 
     def works_at(self, venue: str, year: int | None = None) -> int:
-        listed = _people_of(self.corpus).venues
+        listed = _venues_of(self.corpus)
         return max((listed[name, year] for name in venues_of(venue) or [title_key(venue)]), default=0)
 
-    def knows_prefix(self, prefix: str) -> int: return _people_of(self.corpus).prefixes[prefix]
+    def knows_prefix(self, prefix: str) -> int: return 0  # few records of a corpus have a DOI
 
 # %% ../../nbs/75_existence.ipynb #x021
 _LISTS = shipped_words("existence")
@@ -696,7 +693,7 @@ def places_of(corpus: Corpus | None,
               registries: Sequence[Registry] = (),
               ) -> list[RecordPlace]:
     "The places in which references are looked for, registries first."
-    return [*map(RegistryPlace, registries), *([CorpusPlace(corpus)] if corpus else [])]
+    return [*map(RegistryPlace, registries), *([CorpusPlace(corpus, not registries)] if corpus else [])]
 
 def _services(answers: Sequence[Sequence[RegisterAnswer]], look_up: ReferenceLookUp | None) -> list[Looked]:
     "The services that answered; one that failed was not asked."
