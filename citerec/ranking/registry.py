@@ -207,7 +207,7 @@ def forenames(name: str,  # "First Last" or "Last, First"
 def _plain_forms(name: str) -> tuple[str, str] | None:  # None: a name that is not read so quickly
     "The forms of a name of a few plain words, such as most are."
     words = name.replace(".", " ").split()
-    plain = name.isascii() and 1 < len(words) and all(w.isalpha() and not (w.isupper() and len(w) > 1) for w in words)
+    plain = name.isascii() and len(words) > 1 and all(w.isalpha() and not (w.isupper() and len(w) > 1) for w in words)
     last = words[-1].lower() if plain else ""
     if not plain or last in _NO_SURNAMES: return None
     given = [w for w in map(str.lower, words[:-1]) if w != last and w not in _PARTICLES]
