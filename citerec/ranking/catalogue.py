@@ -177,7 +177,6 @@ def _zotero(choices: SimpleNamespace, pages: Path, watched: bool):
 
 SOURCES["zotero"] = SourceMaker(_zotero, frozenset({"zotero", "collection", "match", "look_up"}))
 
-
 # %% ../../nbs/42_catalogue.ipynb #s001
 def _scholarcopilot(choices: SimpleNamespace, pages: Path, watched: bool):
     "The evaluation data of ScholarCopilot."

@@ -339,7 +339,7 @@ class BibliographySource(Source):
 # %% ../../nbs/27_bibliographies.ipynb #zz001
 _HEADS = {"": 100, "-wal": 32, "-journal": 28}  # ends of files, and bytes at their start that each new state changes
 _QUIET = .05  # seconds without a write; more than the coarsest clock of a file system that is usual
-_TRIES = 60  # copies that are begun, `_QUIET` apart
+_TRIES = 200  # copies that are begun, `_QUIET` apart
 _OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")  # ends a journal that names another file
 
 def _beside(path: Path, end: str) -> Path: return path.with_name(path.name + end)
