@@ -45,8 +45,8 @@ GATES = {
     # 1,090 with the registry of titles: readers of DBLP and retractions (190), the file (330), near titles (190)
     # 922 with printed references as entries, the lists of references in PDFs, and the reader of .docx
     # 635 with references looked up in six registers (400), what is kept of it (50), and a double of the six (140)
-    # 850 with Zotero's database: the copy (75), rows (50), its place (70), items (330), source (55), PDFs (20), its double
-    # (160), options and records of PDFs (50)
+    # 850 with Zotero's database: the copy (75), rows (50), its place (70), items (330), source (55), PDFs (20), its
+    # double (160), options and records of PDFs (50)
     "exported lines": (45_800, 33_000),
 }
 # calls whose value nobody looks at
