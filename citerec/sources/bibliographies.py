@@ -339,7 +339,7 @@ class BibliographySource(Source):
 # %% ../../nbs/27_bibliographies.ipynb #zz001
 _HEADS = {"": 100, "-wal": 32, "-journal": 28}  # ends of files, and bytes at their start that each new state changes
 _QUIET = .05  # seconds without a write; more than the coarsest clock of a file system that is usual
-_TRIES = 60  # copies that are begun, `_QUIET` apart
+_TRIES = 200  # copies that are begun, `_QUIET` apart
 _OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")  # ends a journal that names another file
 
 def _beside(path: Path, end: str) -> Path: return path.with_name(path.name + end)
@@ -569,7 +569,7 @@ class ZoteroItem:
         "The citation key: of its field, else of Extra, else of Better BibTeX; \"\" where it has none."
         said, _ = _in_extra(self.fields.get("extra", ""))
         in_extra = next((said[name] for name in ("citation key", "citekey", "bibtex") if name in said), "")
-        return self.fields.get("citationKey", "").strip() or in_extra or self.better_key
+        return "".join((self.fields.get("citationKey", "") or in_extra or self.better_key).split())[:_KEY]
 
     @property
     def entry(self) -> Entry:
@@ -669,13 +669,11 @@ def _fields(rows: Rows) -> dict[int, dict[str, str]]:
         if field in names and (text := _value(values.get(value))): found.setdefault(item, {})[names[field]] = text
     return found
 
-def _attachments(rows: Rows, keys: Mapping[int, str]) -> dict[int | None, list[Attachment]]:
-    "The files of each item; those that belong to none under None."
-    found: dict[int | None, list[Attachment]] = defaultdict(list)
-    for number, parent, mode, content, path in rows["itemAttachments"]:
-        if number in keys and mode in (0, 1, 2):  # the others are links to pages, and pictures in notes
-            found[parent].append(Attachment(keys[number], _value(path), _value(content)))
-    return found
+def _attachments(rows: Rows, keys: Mapping[int, str]) -> dict[int, tuple[Any, Attachment]]:
+    "The files by id, with the items to which they belong."
+    return {number: (parent, Attachment(keys[number], _value(path), _value(content)))
+            for number, parent, mode, content, path in rows["itemAttachments"]
+            if number in keys and mode in (0, 1, 2)}  # the others are links to pages, and pictures in notes
 
 def _better_keys(folder: Path) -> tuple[dict[tuple[Any, Any], str], str]:
     "Citation keys of Better BibTeX by library and item, and what could not be read."
@@ -738,21 +736,21 @@ def read_zotero(given: str | Path | None = None,  # the data folder, or the data
     libraries, fields = _libraries(rows), _fields(rows)
     collections = _collections(rows, libraries)
     gone, types = {number for (number,) in rows["deletedItems"]}, dict(rows["itemTypes"])
-    own = [row for row in rows["items"] if row[2] in libraries and row[0] not in gone]
+    own = [row for row in rows["items"] if isinstance(row[0], int) and row[2] in libraries and row[0] not in gone]
     kinds, keys = {row[0]: row[1] for row in own}, {row[0]: _value(row[3]) for row in own}
     people, tags = _people(rows, kinds), _many(rows["itemTags"], {n: _value(name) for n, name in rows["tags"]})
     inside = _many([(item, one) for one, item in rows["collectionItems"]], collections)
-    files, better, note = _attachments(rows, keys), dict[tuple[Any, Any], str](), ""
-    if not all("citationKey" in fields.get(number, {}) for number in keys):
-        better, note = _better_keys(place.folder)
+    attached, (better, note) = _attachments(rows, keys), _better_keys(place.folder)
+    files = _many(((parent, number) for number, (parent, _) in attached.items()),
+                  {number: file for number, (_, file) in attached.items()})
     items = tuple(ZoteroItem(keys[number], str(types.get(kind, "")), libraries[library], fields.get(number, {}),
                              people.get(number, {}), tuple(inside.get(number, ())),
                              tuple(filter(None, tags.get(number, ()))), tuple(files.get(number, ())),
                              better.get((library, keys[number]), ""))
                   for number, kind, library, _ in sorted(own, key=lambda row: row[0])
                   if types.get(kind) not in _NOT_ITEMS)
-    numbers = {key: number for number, key in keys.items()}
-    loose = tuple((file, tuple(inside.get(numbers[file.key], ()))) for file in files[None])
+    loose = tuple((file, tuple(inside.get(number, ())))
+                  for number, (parent, file) in attached.items() if parent is None)
     version = next((v for name, v in rows["version"] if name == "userdata" and isinstance(v, int)), 0)
     return ZoteroLibrary(place, items, tuple(collections.values()), loose, tuple(filter(None, [note])), version)
 

@@ -45,7 +45,6 @@ CREATE TABLE deletedItems (itemID INTEGER PRIMARY KEY, dateDeleted DEFAULT CURRE
 """
 _NEWER = "CREATE TABLE deletedCollections (collectionID INTEGER PRIMARY KEY, dateDeleted);"  # since Zotero 7
 SCHEMAS = {5: 101, 6: 119, 7: 123, 8: 125}  # version of Zotero -> of its tables, about
-_LIBRARIES = ("user", "group", "feed")
 
 # %% ../../nbs/testing/fake_zotero.ipynb #zf006
 class _Writer:
