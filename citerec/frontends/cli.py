@@ -192,7 +192,7 @@ def _get(args: argparse.Namespace) -> int:
 
     Without a name, it lists the recipes. A pack is fetched, compared with its checksums, and opened only then. A
     recipe is built of sources, with choices of `citerec build` in place of its own. `citerec get registry [FILE]` makes
-    a registry of titles.
+    a registry of titles, in your data folder unless FILE is named: there `citerec check` finds it.
 
     [WHAT]        ranking.packs:get
     [FOLDER]      ranking.packs:get
@@ -522,6 +522,7 @@ def _info(args: argparse.Namespace) -> int:
     {model}
     """
     from citerec.indexes.vectors import ExactIndex
+    from citerec.ranking.registry import own_registry
     from citerec.ranking.sample import open_corpus
     from citerec.agents.client import make_llm
     from citerec.ground.settings import load_settings
@@ -533,6 +534,7 @@ def _info(args: argparse.Namespace) -> int:
         if corpus.answering != ExactIndex.name: print(f"{'index':<10} {corpus.answering}")
     kept = [f"{count:,} {origin}" for origin, count in AbstractShelf(settings).counts().items()]
     if (args.folder or settings.corpus) == "sample": print(f"{'licence':<10} {_SHIPPED}")
+    if own_registry().is_file(): print(f"{'registry':<10} {own_registry()}")
     if kept: print(f"{'abstracts':<10} fetched, for all corpora: {', '.join(kept)}")
     print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
     return 0

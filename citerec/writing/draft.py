@@ -36,7 +36,7 @@ from ..markup.prose import Format, Note, Span
 from ..markup.sections import reference_list
 from ..ranking.corpus import Corpus
 from ..ranking.mentions import paper_named
-from ..ranking.registry import REGISTRY, Registry
+from ..ranking.registry import Registry, own_registry
 from citerec.writing.audit import (
     Case, audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
@@ -941,7 +941,7 @@ def opened_registries(files: Paths | None = None,  # registries of titles; None:
                       home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
                       ) -> tuple[Registry, ...]:
     "Registries, open. Raises `InputError` for a file that is not there, or is none."
-    own = user_folder(home) / REGISTRY.name
+    own = own_registry(home)
     paths = [own] if files is None and own.is_file() else paths_in(files or ())
     if lacks := next((path for path in paths if not path.is_file()), None):
         raise InputError(f"There is no registry {lacks}.", "Check the path, or build one: citerec registry build.")
