@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
            'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file',
-           'cited_by_others', 'opened_registries', 'full_check', 'accept_entry']
+           'cited_by_others', 'opened_registries', 'full_check', 'accept_entry', 'checked_fixes']
 
 # %% ../../nbs/79_draft.ipynb #c003
 import bisect
@@ -45,12 +45,12 @@ from citerec.writing.bibliography import (
 )
 from .changes import Change, interrupted, undo
 from .comparing import MARKER, OTHER, Claims, HowCited, citation_used, marked_at
-from .existence import ReferenceVerdict, judge_references
+from .existence import ReferenceVerdict, is_place, judge_references
 from citerec.writing.gaps import (
     EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name,
     work_presented,
 )
-from .insertion import cite_changes, place_at
+from .insertion import cite_changes, fixes, place_at
 from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
 from citerec.writing.remarks import (
     Accepted, Checked, FailOn, Remark, Report, Severity, accept, accepted_path, fingerprint, kinds,
@@ -1026,3 +1026,36 @@ def accept_entry(path: str | os.PathLike[str],  # a draft, or a bibliography
     items = [Accepted(code, key, one_line(reason), day, marks.get(key, "")) for key in keys for code in told[key]]
     accept(file := accepted_path(Path(path)), items)
     return items, file
+
+# %% ../../nbs/79_draft.ipynb #x042w2
+_BIBTEX = (".bib", ".bibtex")
+
+def _whole_records(verdicts: Iterable[ReferenceVerdict]) -> dict[str, dict[str, Any]]:
+    "Records by key, of references that were found; not a preprint's where the corpus has the published version."
+    def is_usable(v: ReferenceVerdict, record: dict[str, Any]) -> bool:
+        known, venue = v.entry.record, record.get("venue")
+        is_behind = known is not None and is_place(known.venue) and not is_place(venue)
+        return v.verdict in ("confirmed", "differs") and "title" in record and "authors" in record and not is_behind
+    return {v.entry.key: v.record for v in verdicts if v.record and is_usable(v, v.record)}
+
+def checked_fixes(path: str | os.PathLike[str],  # a draft, or a bibliography: .bib
+                  rec: Recommender | None = None,  # None: the corpus of the settings
+                  bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
+                  registries: Sequence[Registry] = (),  # registries of titles that were opened
+                  look_up: Any = None,  # asks services for papers; None: offline
+                  format: Format | None = None,  # of a draft: latex, markdown or text; None: by the end of its name
+                  today: date | None = None,  # None: from the clock
+                  progress: bool = False,  # show progress bars
+                  ) -> Change:  # shows itself as a diff; nothing is written until `apply`
+    "Mend the .bib files of a draft, or one alone, where a check has found a sure record. Raises `InputError`."
+    path = _checkable(path)
+    if path.suffix.lower() in {*_PRINTED, *BIBLIOGRAPHIES} - {*_BIBTEX}:
+        raise InputError(f"{path.name} is no BibTeX file, and only those are mended.",
+                         "Mend the .bib file that it was made from: citerec check refs.bib --fix.")
+    rec = rec or load(preset="offline")
+    draft, own = _opened(path, rec, bibliography, format, progress)
+    if not any(file.path.suffix.lower() in _BIBTEX for file in own.files):
+        raise InputError(f"{path.name} has no .bib file that could be mended.", "Name one: --bib FILE.")
+    verdicts = judge_references(own, rec.corpus, tuple(registries), look_up, today, progress)
+    change = fixes(own, draft.manuscript if draft else None, _whole_records(verdicts))
+    return replace(change, notes=(*change.notes, *filter(None, [_sent(look_up)])))
