@@ -33,7 +33,7 @@ from ..ground.files import made_once, own_folder, user_folder, write_atomically
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Paper, PipelineState, Recommendation
 from ..markup.prose import Format, Note, Span
-from ..markup.sections import reference_list
+from ..markup.sections import ListedReference, reference_list
 from ..ranking.corpus import Corpus
 from ..ranking.mentions import paper_named
 from ..ranking.registry import Registry, own_registry
@@ -959,13 +959,20 @@ def _found_by(draft: Draft | None, own: Bibliography, corpus: Corpus | None, wan
     audited = audit(draft.manuscript if draft else None, own, corpus, None, fits, today)
     return list(dict.fromkeys((*found, *audited)))
 
+def _with_pages(verdicts: Sequence[ReferenceVerdict], printed: Sequence[ListedReference],
+                ) -> tuple[ReferenceVerdict, ...]:
+    "Verdicts on the references of a PDF, each with its page and its number there."
+    told = (one_line(f"It is {f'reference {one.number} ' if one.number else ''}on page {one.page}.")
+            for one in printed)
+    return tuple(replace(v, reasons=(*v.reasons, words)) for v, words in zip(verdicts, told, strict=True))
+
 def _opened(path: Path, rec: Recommender | None, bibliography: Paths | None, format: Format | None,
-            progress: bool = False) -> tuple[Draft | None, Bibliography]:
+            progress: bool = False, printed: Sequence[ListedReference] = ()) -> tuple[Draft | None, Bibliography]:
     "A draft and the bibliography that it is judged by; no draft where the file is a bibliography itself."
     corpus = rec.corpus if rec else None
     if path.suffix.lower() in BIBLIOGRAPHIES: return None, Bibliography.read(path, corpus)
     if path.suffix.lower() in _PRINTED:
-        return None, listed_bibliography((one.entry for one in reference_list(path)), path, corpus)
+        return None, listed_bibliography((one.entry for one in printed or reference_list(path)), path, corpus)
     draft = Draft.open(path, rec, bibliography, (), format, progress)
     own = draft.own if rec else _own_bibliography(draft.manuscript, draft._bibliography, None)
     return draft, judged_by(draft.manuscript, own)
@@ -990,9 +997,11 @@ def full_check(path: str | os.PathLike[str],  # a draft; a bibliography: .bib, .
         raise InputError(f"There is no kind of remark {odd[0]!r}.", f"Choose from: references, {', '.join(kinds())}.")
     asks = not wanted or bool(wanted & {"references", *_REFERENCES})
     if rec is None and (asks or wanted & {*_BY_SENTENCE, *_BY_RECORD}): rec = load(preset="offline")
-    draft, own = _opened(path, rec, bibliography, format, progress)
+    printed = tuple(reference_list(path)) if path.suffix.lower() in _PRINTED else ()
+    draft, own = _opened(path, rec, bibliography, format, progress, printed)
     read, corpus = draft.manuscript if draft else None, rec.corpus if rec else None
     verdicts = judge_references(own, corpus, tuple(registries), look_up, today, progress) if asks else None
+    if verdicts is not None and path.suffix.lower() == ".pdf": verdicts = _with_pages(verdicts, printed)
     remarks = _with_keys(_found_by(draft, own, corpus, wanted, today), own)
     if verdicts is not None: remarks = _verdict_remarks(Case(read, own), verdicts, remarks)
     kept, faults = read_accepted(accepted_path(path))
