@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -9,6 +10,12 @@ import pytest
 from test_cases import CASES, MAP, TEX
 
 from citerec.frontends.cli import main
+from citerec.ground.schema import Paper
+from citerec.ground.settings import load_settings
+from citerec.sources import registers
+from citerec.testing.fake_registers import RegisterServer
+from citerec.testing.loopback import Response
+from citerec.testing.pdfs import write_paper
 
 SHOWN = [(name, files, command[1:], code, said, unsaid) for name, files, command, code, said, unsaid in CASES
          if command[0] in ("check", "audit") and code != 2]
@@ -165,3 +172,119 @@ def test_only_costs_what_it_needs(folder, monkeypatch, capsys):
     for name in ("find_gaps", "audit", "Claims"):
         monkeypatch.setattr(f"citerec.writing.draft.{name}", lambda *_, **__: pytest.fail("this was not asked for"))
     said_by(capsys, "check", "paper.tex", "--only=references")
+
+
+@pytest.fixture
+def services(tmp_path, monkeypatch):
+    "The six services on this machine, which `--look-up` asks without waiting."
+    with RegisterServer({"Crossref": [RIVERS], "DBLP": [RIVERS]}) as server:
+        class Quick(registers.ReferenceLookUp):
+            def __init__(self, **options):
+                super().__init__(cache=tmp_path / "answers.db", settings=load_settings(**server.addresses),
+                                 pause=lambda seconds: None, tries=1, **options)
+        monkeypatch.setattr(registers, "ReferenceLookUp", Quick)
+        yield server
+
+
+RIVERS = Paper(paper_id="dblp:journals/rivers/Kim20", title="Maps of unseen rivers by listening to their sediment",
+               authors=("Ann Kim", "Tomas Reyes"), year=2020, venue="River Letters", doi="10.1000/rivers.7")
+LISTED = ("@article{kim, title={Maps of Unseen Rivers by Listening to Their Sediment}, year={2020},\n"
+          "  author={Kim, Ann and Reyes, Tomas}, journal={River Letters}, note={NOTE-4471},\n"
+          "  abstract={ABSTRACT-4471}, file={/home/ann/FILE-4471.pdf}}\n")
+LACKING = ("@article{roe, title={Lakes that Sing to Nobody in the Northern Dark}, author={Roe, Rita and Moe, Mia},\n"
+           "  journal={Lake Letters}, year={2019}}\n")
+
+
+def verdicts_of(capsys, *words: str) -> tuple[dict[str, dict], str]:
+    "The verdicts of a check by key, and what it says of what was sent."
+    told = said_by(capsys, "check", *words, "--only", "references", "--json")[1]
+    about = json.loads(told[: told.rindex("}") + 1])
+    return {one["key"]: one for one in about["references"]}, told
+
+
+def test_look_up(folder, services, capsys):
+    "A service confirms a reference that the corpus lacks, and gets entry fields only."
+    (folder / "paper.tex").write_text("DRAFT-4471 maps rivers \\cite{kim,roe}.\\bibliography{refs}")
+    (folder / "refs.bib").write_text(LISTED + LACKING)
+    before, _ = verdicts_of(capsys, "paper.tex")
+    assert before["kim"]["verdict"] == "cannot be judged" and services.asked == []
+    after, _ = verdicts_of(capsys, "paper.tex", "--look-up")
+    assert after["kim"]["verdict"] == "confirmed", after["kim"]
+    assert after["kim"]["record"]["source"] in ("Crossref", "DBLP")
+    assert {"Crossref", "DBLP", "arXiv", "OpenAlex", "Semantic Scholar"} <= {p["name"] for p in
+                                                                            after["roe"]["looked_in"]}
+    sent = " ".join(f"{asked.path} {asked.params} {asked.body}" for _, asked in services.asked)
+    assert "4471" not in sent and "sediment" in sent.lower()
+    words = {*re.findall(r"[a-z]{3,}", f"{LISTED} {LACKING}".lower())}
+    for _, asked in services.asked:
+        for name in ("query.bibliographic", "q", "query", "search_query", "filter"):
+            said = re.findall(r"[a-z]{3,}", re.sub(r"\w+\.\w+:", " ", asked.params.get(name, "").lower()))
+            assert {*said} <= words | {"and", "ti", "title", "search", "doi"}, (name, asked.params)
+
+
+def test_look_up_that_fails(folder, services, capsys):
+    "A service that fails is named once, and makes nobody suspicious; where all fail, nothing is judged by them."
+    (folder / "refs.bib").write_text(LISTED + LACKING)
+    before, _ = verdicts_of(capsys, "refs.bib")
+    services.down["DBLP"] = Response(status=503)
+    code, told = said_by(capsys, "check", "refs.bib", "--look-up", "--only", "references")
+    assert told.count("DBLP was not asked to the end") == 1, told
+    assert "the text of the draft was not" in told
+    for name in ("Crossref", "arXiv", "OpenAlex", "Semantic Scholar", "DataCite"):
+        services.down[name] = Response(status=503)
+    (folder / "answers.db").unlink()
+    after, _ = verdicts_of(capsys, "refs.bib", "--look-up")
+    for key in ("kim", "roe"):
+        same = ("verdict", "suspicion", "looked_in", "reasons")
+        assert [after[key][name] for name in same] == [before[key][name] for name in same]
+
+
+PRINTED = ("[1] A. Vaswani, N. Shazeer, and N. Parmar. Attention is all you need. In Proc. NeurIPS, 2017.",
+           "[2] J. Doe and F. Author. Deep maps of rivers by attention. Journal of Rivers, 3:1-9, 2035.")
+
+
+def test_pdf(folder, capsys):
+    "The references of a PDF are told by page and number."
+    prose = "A reader reads one sentence and then the next one, as earlier work says [1, 2]. " * 60
+    parts = [("1 Introduction", prose), ("References", "\n".join(PRINTED))]
+    write_paper("paper.pdf", "Maps of Rivers", "Ann Kim", parts)
+    code, told = said_by(capsys, "check", "paper.pdf", "--only", "references")
+    assert code == 1 and "“2” probably does not exist as written" in told
+    assert "It is reference [2] on page 2." in told and "Read: 2 entries of paper.pdf." in told
+    about = json.loads(said_by(capsys, "check", "paper.pdf", "--only", "references", "--json")[1])["references"]
+    assert [(one["key"], one["verdict"], one["reasons"][-1]) for one in about] == [
+        ("1", "differs", "It is reference [1] on page 2."), ("2", "not found", "It is reference [2] on page 2.")]
+
+
+def test_docx(folder, capsys):
+    "The references of a Word file are told by their number."
+    texts = [("", "As earlier work says [1, 2], maps help."), ("Heading1", "References"), *(("", t) for t in PRINTED)]
+    body = "".join(f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+                   for style, text in texts)
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    with zipfile.ZipFile("paper.docx", "w") as archive:
+        archive.writestr("word/document.xml", f'<w:document xmlns:w="{space}"><w:body>{body}</w:body></w:document>')
+    code, told = said_by(capsys, "check", "paper.docx", "--only", "references")
+    assert code == 1 and "paper.docx:2:1: error: “2” probably does not exist as written" in told
+    assert "Read: 2 entries of paper.docx." in told and "on page" not in told
+
+
+def test_fix(folder, capsys):
+    "What a sure record corrects is shown, written only with --apply, and taken back to the byte."
+    (folder / "paper.tex").write_text("We train with Adam \\citep{adam}.\n\\bibliography{refs}\n")
+    (folder / "refs.bib").write_text("@misc{adam, title={Adam: A Method for Stochastic Optimization}, year={2014},\r\n"
+                                     "  author={Kingma, Diederik P. and Ba, Jimmy}, eprint={1412.6980}}\r\n", newline="")
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    for file in ("paper.tex", "refs.bib"):
+        code, told = said_by(capsys, "check", file, "--fix")
+        assert code == 1 and "+@inproceedings{adam" in told and {p.name: p.read_bytes() for p in
+                                                                 folder.iterdir()} == before
+        assert said_by(capsys, "check", file, "--fix", "--apply", "--venue", "neurips")[0] == 0
+        assert b"@inproceedings{adam" in (folder / "refs.bib").read_bytes()
+        code, told = said_by(capsys, "check", file, "--fix")
+        assert code == 0 and "nothing changes" in told
+        assert said_by(capsys, "draft", "undo", file)[0] == 0
+        assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    for name in ("refs.ris", "paper.pdf", "paper.docx"):
+        code, told = said_by(capsys, "check", name, "--fix")
+        assert code == 2 and f"{name} is no BibTeX file, and only those are mended." in told

@@ -192,7 +192,7 @@ def _get(args: argparse.Namespace) -> int:
 
     Without a name, it lists the recipes. A pack is fetched, compared with its checksums, and opened only then. A
     recipe is built of sources, with choices of `citerec build` in place of its own. `citerec get registry [FILE]` makes
-    a registry of titles.
+    a registry of titles, in your data folder unless FILE is named: there `citerec check` finds it.
 
     [WHAT]        ranking.packs:get
     [FOLDER]      ranking.packs:get
@@ -522,6 +522,7 @@ def _info(args: argparse.Namespace) -> int:
     {model}
     """
     from citerec.indexes.vectors import ExactIndex
+    from citerec.ranking.registry import own_registry
     from citerec.ranking.sample import open_corpus
     from citerec.agents.client import make_llm
     from citerec.ground.settings import load_settings
@@ -533,6 +534,7 @@ def _info(args: argparse.Namespace) -> int:
         if corpus.answering != ExactIndex.name: print(f"{'index':<10} {corpus.answering}")
     kept = [f"{count:,} {origin}" for origin, count in AbstractShelf(settings).counts().items()]
     if (args.folder or settings.corpus) == "sample": print(f"{'licence':<10} {_SHIPPED}")
+    if own_registry().is_file(): print(f"{'registry':<10} {own_registry()}")
     if kept: print(f"{'abstracts':<10} fetched, for all corpora: {', '.join(kept)}")
     print(f"{'llm':<10} {llm.describe() if llm else 'none is asked (offline)'}")
     return 0
@@ -648,6 +650,23 @@ def _accept(args: argparse.Namespace, accept_entry: Callable[..., Any], choices:
     for one in items: print(one_line(f"accepted in {file}: {one}"))
     return 0
 
+def _fix(args: argparse.Namespace, choices: dict[str, Any]) -> int:
+    "Show what a check can mend, and write it if that was typed."
+    import shlex
+    from citerec.ground.errors import InputError
+    from citerec.ground.quoting import one_line
+    from citerec.writing.draft import checked_fixes
+    if len(args.file) > 1: raise InputError("There are several files.", "Mend one file at a time.")
+    if args.output or args.accept or (args.format or "text") not in ("text", "json"):
+        raise InputError("--fix shows a diff, and no report.", "Leave out -o and --accept; --json is possible.")
+    file = _path(args, args.file[0])
+    change = checked_fixes(file, **choices, progress=is_watched(args))
+    _make_change(argparse.Namespace(dry_run=not args.apply, json=args.format == "json"), change)
+    told = f"Take it back with: citerec draft undo {shlex.quote(str(file))}" if args.apply else \
+        "Write it with: --fix --apply"
+    if change: print_remark(one_line(f"This is {change.title}. {told}"))
+    return int(bool(change) and not args.apply)
+
 def _check(args: argparse.Namespace) -> int:
     """Check drafts or bibliographies: references that exist, faults, missing citations, open slots.
 
@@ -661,6 +680,9 @@ def _check(args: argparse.Namespace) -> int:
     registries: --registry FILE ...  a registry of titles, in addition to the corpus (default: the one in your data
                          folder, where there is one)
     --look-up            ask services on the network for entries; fields of the entries are sent, never the draft
+    --fix                show as a diff what a sure record corrects in the .bib files: published versions of preprints,
+                         fields, authors left out, doubles; exit code 1 if there is anything
+    --apply              with --fix: write it; `citerec draft undo FILE` takes it back
     --venue NAME         writing.draft:full_check
     --fail-on error|warning|never  writing.draft:full_check
     --format text|json|sarif|html|github|lsp|markdown  text (the default), json, a log of SARIF, a page of HTML,
@@ -675,9 +697,12 @@ def _check(args: argparse.Namespace) -> int:
     """
     from citerec.answering.recommender import load
     from citerec.writing.draft import accept_entry, full_check, opened_registries
+    from citerec.ground.errors import InputError
     from citerec.writing.remarks import joined_checks
+    if args.apply and not args.fix: raise InputError("--apply needs --fix.", "Type both: --fix --apply.")
     choices = {"rec": load(args.corpus, "offline") if args.corpus else None, "bibliography": args.bib,
                "registries": opened_registries(args.registries), "look_up": _look_up(args), "format": args.kind}
+    if args.fix: return _fix(args, choices)
     if args.accept: return _accept(args, accept_entry, choices)
     checks = [full_check(_path(args, file), only=_codes(args), venue=args.venue or "", fail_on=args.fail_on,
                          progress=is_watched(args), **choices) for file in args.file]
@@ -776,16 +801,19 @@ def _draft_cite(args: argparse.Namespace) -> int:
 def _draft_undo(args: argparse.Namespace) -> int:
     """Take the last change back.
 
-    draft: FILE            LaTeX or Markdown; of a draft in several files the main one
+    draft: FILE            LaTeX or Markdown; of a draft in several files the main one; or a bibliography
     {_DRAFT_FILE}
     old_records: --import  before, take over the records that an older citerec has left in .citerec beside the draft
     {progress}
     """
     from citerec.ground.quoting import counted
-    from citerec.writing.changes import import_changes
+    from citerec.writing.changes import import_changes, undo
     from citerec.writing.draft import Draft
+    from citerec.writing.manuscript import BIBLIOGRAPHIES
     if args.old_records: print_remark(f"{counted(import_changes(args.draft), 'record')} taken over")
-    print(f"took back {Draft.open(_path(args, args.draft), bibliography=(), format=args.kind).undo()}")
+    file = _path(args, args.draft)
+    is_draft = file.suffix.lower() not in BIBLIOGRAPHIES
+    print(f"took back {Draft.open(file, bibliography=(), format=args.kind).undo() if is_draft else undo(file)}")
     return 0
 
 _DRAFT: dict[str, str | Run] = {

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
            'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file',
-           'cited_by_others', 'opened_registries', 'full_check', 'accept_entry']
+           'cited_by_others', 'opened_registries', 'full_check', 'accept_entry', 'checked_fixes']
 
 # %% ../../nbs/79_draft.ipynb #c003
 import bisect
@@ -33,10 +33,10 @@ from ..ground.files import made_once, own_folder, user_folder, write_atomically
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Paper, PipelineState, Recommendation
 from ..markup.prose import Format, Note, Span
-from ..markup.sections import reference_list
+from ..markup.sections import ListedReference, reference_list
 from ..ranking.corpus import Corpus
 from ..ranking.mentions import paper_named
-from ..ranking.registry import REGISTRY, Registry
+from ..ranking.registry import Registry, own_registry
 from citerec.writing.audit import (
     Case, audit, bibliography_faults, judged_by, missing_keys, not_read, unread_parts, what_was_read,
 )
@@ -45,12 +45,12 @@ from citerec.writing.bibliography import (
 )
 from .changes import Change, interrupted, undo
 from .comparing import MARKER, OTHER, Claims, HowCited, citation_used, marked_at
-from .existence import ReferenceVerdict, judge_references
+from .existence import ReferenceVerdict, is_place, judge_references
 from citerec.writing.gaps import (
     EntryNames, Gap, find_gaps, not_english, places, proper_names, short_forms, uncited_names, with_name,
     work_presented,
 )
-from .insertion import cite_changes, place_at
+from .insertion import cite_changes, fixes, place_at
 from .manuscript import BIBLIOGRAPHIES, Citation, Manuscript, Sentence, Slot, read_manuscript, title_of
 from citerec.writing.remarks import (
     Accepted, Checked, FailOn, Remark, Report, Severity, accept, accepted_path, fingerprint, kinds,
@@ -941,7 +941,7 @@ def opened_registries(files: Paths | None = None,  # registries of titles; None:
                       home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
                       ) -> tuple[Registry, ...]:
     "Registries, open. Raises `InputError` for a file that is not there, or is none."
-    own = user_folder(home) / REGISTRY.name
+    own = own_registry(home)
     paths = [own] if files is None and own.is_file() else paths_in(files or ())
     if lacks := next((path for path in paths if not path.is_file()), None):
         raise InputError(f"There is no registry {lacks}.", "Check the path, or build one: citerec registry build.")
@@ -959,13 +959,20 @@ def _found_by(draft: Draft | None, own: Bibliography, corpus: Corpus | None, wan
     audited = audit(draft.manuscript if draft else None, own, corpus, None, fits, today)
     return list(dict.fromkeys((*found, *audited)))
 
+def _with_pages(verdicts: Sequence[ReferenceVerdict], printed: Sequence[ListedReference],
+                ) -> tuple[ReferenceVerdict, ...]:
+    "Verdicts on the references of a PDF, each with its page and its number there."
+    told = (one_line(f"It is {f'reference {one.number} ' if one.number else ''}on page {one.page}.")
+            for one in printed)
+    return tuple(replace(v, reasons=(*v.reasons, words)) for v, words in zip(verdicts, told, strict=True))
+
 def _opened(path: Path, rec: Recommender | None, bibliography: Paths | None, format: Format | None,
-            progress: bool = False) -> tuple[Draft | None, Bibliography]:
+            progress: bool = False, printed: Sequence[ListedReference] = ()) -> tuple[Draft | None, Bibliography]:
     "A draft and the bibliography that it is judged by; no draft where the file is a bibliography itself."
     corpus = rec.corpus if rec else None
     if path.suffix.lower() in BIBLIOGRAPHIES: return None, Bibliography.read(path, corpus)
     if path.suffix.lower() in _PRINTED:
-        return None, listed_bibliography((one.entry for one in reference_list(path)), path, corpus)
+        return None, listed_bibliography((one.entry for one in printed or reference_list(path)), path, corpus)
     draft = Draft.open(path, rec, bibliography, (), format, progress)
     own = draft.own if rec else _own_bibliography(draft.manuscript, draft._bibliography, None)
     return draft, judged_by(draft.manuscript, own)
@@ -990,9 +997,11 @@ def full_check(path: str | os.PathLike[str],  # a draft; a bibliography: .bib, .
         raise InputError(f"There is no kind of remark {odd[0]!r}.", f"Choose from: references, {', '.join(kinds())}.")
     asks = not wanted or bool(wanted & {"references", *_REFERENCES})
     if rec is None and (asks or wanted & {*_BY_SENTENCE, *_BY_RECORD}): rec = load(preset="offline")
-    draft, own = _opened(path, rec, bibliography, format, progress)
+    printed = tuple(reference_list(path)) if path.suffix.lower() in _PRINTED else ()
+    draft, own = _opened(path, rec, bibliography, format, progress, printed)
     read, corpus = draft.manuscript if draft else None, rec.corpus if rec else None
     verdicts = judge_references(own, corpus, tuple(registries), look_up, today, progress) if asks else None
+    if verdicts is not None and path.suffix.lower() == ".pdf": verdicts = _with_pages(verdicts, printed)
     remarks = _with_keys(_found_by(draft, own, corpus, wanted, today), own)
     if verdicts is not None: remarks = _verdict_remarks(Case(read, own), verdicts, remarks)
     kept, faults = read_accepted(accepted_path(path))
@@ -1026,3 +1035,36 @@ def accept_entry(path: str | os.PathLike[str],  # a draft, or a bibliography
     items = [Accepted(code, key, one_line(reason), day, marks.get(key, "")) for key in keys for code in told[key]]
     accept(file := accepted_path(Path(path)), items)
     return items, file
+
+# %% ../../nbs/79_draft.ipynb #x042w2
+_BIBTEX = (".bib", ".bibtex")
+
+def _whole_records(verdicts: Iterable[ReferenceVerdict]) -> dict[str, dict[str, Any]]:
+    "Records by key, of references that were found; not a preprint's where the corpus has the published version."
+    def is_usable(v: ReferenceVerdict, record: dict[str, Any]) -> bool:
+        known, venue = v.entry.record, record.get("venue")
+        is_behind = known is not None and is_place(known.venue) and not is_place(venue)
+        return v.verdict in ("confirmed", "differs") and "title" in record and "authors" in record and not is_behind
+    return {v.entry.key: v.record for v in verdicts if v.record and is_usable(v, v.record)}
+
+def checked_fixes(path: str | os.PathLike[str],  # a draft, or a bibliography: .bib
+                  rec: Recommender | None = None,  # None: the corpus of the settings
+                  bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
+                  registries: Sequence[Registry] = (),  # registries of titles that were opened
+                  look_up: Any = None,  # asks services for papers; None: offline
+                  format: Format | None = None,  # of a draft: latex, markdown or text; None: by the end of its name
+                  today: date | None = None,  # None: from the clock
+                  progress: bool = False,  # show progress bars
+                  ) -> Change:  # shows itself as a diff; nothing is written until `apply`
+    "Mend the .bib files of a draft, or one alone, where a check has found a sure record. Raises `InputError`."
+    path = _checkable(path)
+    if path.suffix.lower() in {*_PRINTED, *BIBLIOGRAPHIES} - {*_BIBTEX}:
+        raise InputError(f"{path.name} is no BibTeX file, and only those are mended.",
+                         "Mend the .bib file that it was made from: citerec check refs.bib --fix.")
+    rec = rec or load(preset="offline")
+    draft, own = _opened(path, rec, bibliography, format, progress)
+    if not any(file.path.suffix.lower() in _BIBTEX for file in own.files):
+        raise InputError(f"{path.name} has no .bib file that could be mended.", "Name one: --bib FILE.")
+    verdicts = judge_references(own, rec.corpus, tuple(registries), look_up, today, progress)
+    change = fixes(own, draft.manuscript if draft else None, _whole_records(verdicts))
+    return replace(change, notes=(*change.notes, *filter(None, [_sent(look_up)])))

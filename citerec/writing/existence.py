@@ -480,18 +480,20 @@ def _is_covered(paper: Paper, places: Sequence[RecordPlace]) -> bool:
 def coverages(entries: Sequence[BibliographyEntry],  # of a bibliography
               found: Sequence[bool],  # whether each was found
               places: Sequence[RecordPlace] = (),  # in which they were looked for; none: each year counts as covered
-              asked: bool = False,  # whether services were asked
+              asked: Sequence[bool] = (),  # for each, whether services have said what they know of it; none: of none
               ) -> list[float]:  # for each, 0 to 1
     "How complete the places are for each reference."
     every = [(i, e.paper) for i, e in enumerate(entries) if e.paper and may_be_listed(e)]
-    rows = [(i, _group(paper)) for i, paper in every if found[i] or asked or _is_covered(paper, places)]
-    total, known = Counter(g for _, g in rows), Counter(g for i, g in rows if found[i])
-    out, first = [0.] * len(entries), _FIRST_ASKED if asked else _FIRST
+    out, asked = [0.] * len(entries), asked or [False] * len(entries)
     for i, _ in every: out[i] = _NOT_COVERED
-    for i, group in rows:
-        there = (known.total() - found[i] + first * _DRAWN) / (len(rows) - 1 + _DRAWN)
-        there = (known[group] - found[i] + there * _DRAWN) / (total[group] - 1 + _DRAWN)
-        out[i] = min(there, _MOST_COVERED)
+    for first, wanted in ((_FIRST, False), (_FIRST_ASKED, True)):
+        own = [(i, paper) for i, paper in every if asked[i] == wanted]
+        rows = [(i, _group(paper)) for i, paper in own if found[i] or wanted or _is_covered(paper, places)]
+        total, known = Counter(g for _, g in rows), Counter(g for i, g in rows if found[i])
+        for i, group in rows:
+            there = (known.total() - found[i] + first * _DRAWN) / (len(rows) - 1 + _DRAWN)
+            there = (known[group] - found[i] + there * _DRAWN) / (total[group] - 1 + _DRAWN)
+            out[i] = min(there, _MOST_COVERED)
     return out
 
 def absence_signs(paper: Paper,  # of a reference
@@ -683,7 +685,8 @@ def _verdict(evidence: _Evidence | None, entry: BibliographyEntry, signs: Sequen
     listed = may_be_listed(entry)
     should_be_found = looked and listed and coverage >= _SHOULD_BE_FOUND
     if evidence and (suspicion >= ALARM or should_be_found):
-        where = f"Not found in {few_names([p.name for p in looked])}; about {coverage:.0%} of such references are."
+        where = f"Not found in {few_names([p.name for p in looked])}; about {coverage:.0%} of such references are." \
+            if looked else _why_not(entry, coverage, looked)
         return ReferenceVerdict(entry, "not found", suspicion, {}, None, looked, (*reasons, one_line(where)))
     return ReferenceVerdict(entry, "cannot be judged", suspicion, {}, None, looked,
                             (*reasons, one_line(_why_not(entry, coverage, looked))))
@@ -695,12 +698,13 @@ def places_of(corpus: Corpus | None,
     "The places in which references are looked for, registries first."
     return [*map(RegistryPlace, registries), *([CorpusPlace(corpus, not registries)] if corpus else [])]
 
-def _services(answers: Sequence[Sequence[RegisterAnswer]], look_up: ReferenceLookUp | None) -> list[Looked]:
-    "The services that answered; one that failed was not asked."
-    dates: dict[str, str] = {}
-    for answer in (a for told in answers for a in told):
-        dates[answer.service] = max(dates.get(answer.service, ""), answer.date)
-    return [Looked(name, day, look_up.covers.get(name, "") if look_up else "") for name, day in dates.items()]
+def _says(answer: RegisterAnswer) -> bool:
+    "Whether an answer tells if a work is there; that its identifier is unknown alone does not."
+    return bool(answer.found) or any(key.startswith("title:") for key in answer.asked)
+
+def _services(told: Sequence[RegisterAnswer], look_up: ReferenceLookUp | None) -> list[Looked]:
+    "The services that have said whether they know a reference; one that failed was not asked."
+    return [Looked(a.service, a.date, look_up.covers.get(a.service, "") if look_up else "") for a in told if _says(a)]
 
 _FIRST_KNOWN, _DRAWN_KNOWN = .3, 5.  # share before anything was looked up, and references that this counts for
 
@@ -719,9 +723,9 @@ def signs_in(entries: Sequence[BibliographyEntry],
              ) -> tuple[list[_Evidence | None], list[list[Sign]], list[float]]:
     "What was found for each reference of a bibliography, its signs, and how complete the places are for it."
     from tqdm.auto import tqdm
-    asked, day = bool(answers), today or date.today()
-    every = tqdm([*zip(entries, answers or [()] * len(entries), strict=True)], desc="looking up", unit=" references",
-                 disable=not progress)
+    day, given = today or date.today(), answers or [()] * len(entries)
+    asked = [any(map(_says, told)) for told in given]
+    every = tqdm([*zip(entries, given, strict=True)], desc="looking up", unit=" references", disable=not progress)
     evidence = [_looked_up(entry, places, told) for entry, told in every]
     found = [bool(e and e.work) for e in evidence]
     covered, people = coverages(entries, found, places, asked), _people_known(entries, found, places)
@@ -752,9 +756,10 @@ def judge_references(bibliography: Bibliography | Sequence[BibliographyEntry],
     told = iter(look_up.ask(asked)) if look_up else iter(())
     answers = [next(told) if entry.paper else () for entry in entries] if look_up else []
     evidence, signs, covered = signs_in(entries, places, answers, today, progress)
-    looked = (*(place.looked for place in places), *_services(answers, look_up))
+    there = [place.looked for place in places]
+    looked = [(*there, *_services(told, look_up)) for told in answers or [()] * len(entries)]
     totals = [weights.total(s) for s in signs]
     rate = base_rate_of([t for t, e in zip(totals, evidence, strict=True) if e and e.work], weights)
-    judged = (_verdict(e, entry, s, suspicion_of(t, rate, weights) if e else 0., c, looked, weights)
-              for entry, e, s, t, c in zip(entries, evidence, signs, totals, covered, strict=True))
+    judged = (_verdict(e, entry, s, suspicion_of(t, rate, weights) if e else 0., c, where, weights)
+              for entry, e, s, t, c, where in zip(entries, evidence, signs, totals, covered, looked, strict=True))
     return tuple(_noticed(verdict, registries) for verdict in judged)

@@ -258,6 +258,7 @@ from citerec.writing.comparing import (
     CONFERENCES, JOURNALS, PREPRINTS, WHOLES, changed_words, exchanged, is_preprint_entry, is_slip, left_out, misspelt,
     nearly_equal, one_person, one_version, published_at, same_venue, venue_of_entry, venues_of, year_differs,
 )
+from .existence import doi_says
 from ..markup.latex import CITES
 from .manuscript import NEAR, Manuscript, citations_in
 from ..markup.markdown import front_matter, masked_markdown
@@ -1020,14 +1021,14 @@ def _corrected(entry: "BibliographyEntry", values: Mapping[str, str], record: Pa
     if differs and (title := _title_written(values["title"], record.title, house)): wanted.write("title", title=title)
     if (raw := values.get("author")) and _lacks_authors(entry, ours, record, bool(wanted.kind)):
         authors = _authors_written(raw, record.authors, house)
-        if authors and authors != raw: wanted.write("authors", author=authors)
+        if authors and authors != raw: wanted.write("list of authors", author=authors)
     if wanted.kind: return
     given, doi = find_doi(values.get("doi", "")), find_doi(record.doi or "")
     if given and doi and given != doi and not any(map(is_preprint, (given, doi))): wanted.write("DOI", doi=doi)
     both = venues_of(venue_of_entry(entry)) & venues_of(record.venue or "")
     same = both or any(a and a == b for a, b in zip(identifiers(ours), identifiers(record), strict=True))
-    place = published_in(record.venue)  # the year is sure where the venue says it too, and no volume speaks against it
-    told = place and place[1] == record.year and "volume" not in values
+    place = published_in(record.venue)  # the year is sure where venue or DOI say it too, and no volume is against it
+    told = place and record.year in (place[1], doi_says(doi or "")[1]) and "volume" not in values
     if same and told and record.year and {"year", "date"} & {*values} and year_differs(ours, record):
         _dated(values, record.year, wanted)
         wanted.done.append("year")
@@ -1200,7 +1201,7 @@ def _mended(file: TextFile, found: "Sequence[tuple[BibliographyEntry, BibText]]"
             yield from edits
 
 # %% ../../nbs/78_insertion.ipynb #x042p5
-_SAID = {"published version": "published versions", "authors": "lists of authors", "title": "titles", "year": "years",
+_SAID = {"published version": "published versions", "list of authors": "lists of authors", "title": "titles", "year": "years",
          "DOI": "DOIs", "double": "doubles"}
 
 def fixes(bibliography: "Bibliography",  # read with a corpus, or with `records`
