@@ -1201,8 +1201,8 @@ def _mended(file: TextFile, found: "Sequence[tuple[BibliographyEntry, BibText]]"
             yield from edits
 
 # %% ../../nbs/78_insertion.ipynb #x042p5
-_SAID = {"published version": "published versions", "list of authors": "lists of authors", "title": "titles", "year": "years",
-         "DOI": "DOIs", "double": "doubles"}
+_SAID = {"published version": "published versions", "list of authors": "lists of authors", "title": "titles",
+         "year": "years", "DOI": "DOIs", "double": "doubles"}
 
 def fixes(bibliography: "Bibliography",  # read with a corpus, or with `records`
           manuscript: Manuscript | None = None,  # the draft that cites it; None: keys are not replaced
