@@ -564,7 +564,7 @@ def uses_of(corpus: Corpus,
     row, contexts = corpus.row(paper_id), contexts.without(hidden)
     begin, end = np.searchsorted(contexts.cited, [row, row + 1]).tolist()
     found = contexts_at(corpus, [n for n in range(begin, end) if contexts.seen[n]])
-    return Uses(paper_id, tuple(Use(kind_of_use(c.text), c.text, c.citing_id, n) for n, c in found.items()))
+    return Uses(paper_id, tuple(Use(kind_of_use(c.text), c.text, c.citing_id, n) for n, c in found.items() if not c.is_ours))
 
 @dataclass(frozen=True)
 class HowCited:
@@ -597,7 +597,8 @@ def how_cited(corpus: Corpus,
     if fit is None: fit = float(corpus_fit(corpus, text, [paper_id], hidden, ALONE)[0])
     if contexts is None or not uses.all: return HowCited(uses, kind_of_use(text), 0, fit)
     near = cosines(contexts.vectors, corpus.embedder.embed_queries([_MARKERS.sub(" ", text)])[0])
-    least = np.quantile(near[contexts.without(hidden).seen], 1 - _LIKE)
+    by_papers = contexts.without(hidden).seen & ~(False if contexts.ours is None else contexts.ours)
+    least = np.quantile(near[by_papers], 1 - _LIKE)
     most = next(iter(uses.counts))
     example = max((use for use in uses.all if use.kind == most), key=lambda use: near[use.place])
     with suppress(CorpusError): example = replace(example, title=corpus.papers([example.citing_id])[0].title)
