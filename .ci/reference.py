@@ -81,6 +81,7 @@ PAGES = {
             "writing.bibliography:Bibliography *",
             "writing.remarks:Report *",
             "writing.draft:full_check",
+            "writing.draft:checked_fixes",
             "writing.remarks:Checked *",
             "writing.remarks:Remark",
             "sources.registers:ReferenceLookUp *",
