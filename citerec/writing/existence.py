@@ -218,10 +218,21 @@ class RegistryPlace:
         listed = [*(self.registry.by_doi(doi) if doi else []), *(self.registry.by_arxiv(arxiv_id) if arxiv_id else [])]
         return ["another work" for listing in listed if listing.row not in titled]
 
-    def knows_author(self, name: str) -> bool: return self.registry.knows_author(name)
-    def knows_pair(self, a: str, b: str) -> bool: return self.registry.knows_pair(a, b)
-    def works_at(self, venue: str, year: int | None = None) -> int: return self.registry.works_at(venue, year)
-    def knows_prefix(self, prefix: str) -> int: return self.registry.knows_prefix(prefix)
+    def knows_author(self, name: str) -> bool:
+        "Whether somebody of this name has written a work that is listed."
+        return self.registry.knows_author(name)
+
+    def knows_pair(self, a: str, b: str) -> bool:
+        "Whether two people have written a work together."
+        return self.registry.knows_pair(a, b)
+
+    def works_at(self, venue: str, year: int | None = None) -> int:
+        "How many works of a venue are listed, of all years or of one."
+        return self.registry.works_at(venue, year)
+
+    def knows_prefix(self, prefix: str) -> int:
+        "How many works with this prefix of a DOI are listed."
+        return self.registry.knows_prefix(prefix)
 
 # %% ../../nbs/75_existence.ipynb #x018
 _MOST_PAPERS = 300_000  # of a corpus whose people are read; a larger one is asked for its titles only
@@ -290,17 +301,22 @@ class CorpusPlace:
         return [f"“{p.title}”" for p in self.corpus.papers(ids) if not akin(p.title, paper.title)]
 
     def knows_author(self, name: str) -> bool:
+        "Whether somebody of this name has written a paper of the corpus."
         return self.for_people and name_forms(name)[is_short(name)] in _people_of(self.corpus)[0]
 
     def knows_pair(self, a: str, b: str) -> bool:
+        "Whether two people have written a paper of the corpus together."
         first, second = sorted((name_forms(a)[1], name_forms(b)[1]))
         return self.for_people and (first, second) in _people_of(self.corpus)[1]
 
     def works_at(self, venue: str, year: int | None = None) -> int:
+        "How many papers of a venue it holds, of all years or of one."
         listed = _venues_of(self.corpus)
         return max((listed[name, year] for name in venues_of(venue) or [title_key(venue)]), default=0)
 
-    def knows_prefix(self, prefix: str) -> int: return 0  # few records of a corpus have a DOI
+    def knows_prefix(self, prefix: str) -> int:
+        "0, because few records of a corpus have a DOI."
+        return 0
 
 # %% ../../nbs/75_existence.ipynb #x021
 _LISTS = shipped_words("existence")
