@@ -564,7 +564,8 @@ def uses_of(corpus: Corpus,
     row, contexts = corpus.row(paper_id), contexts.without(hidden)
     begin, end = np.searchsorted(contexts.cited, [row, row + 1]).tolist()
     found = contexts_at(corpus, [n for n in range(begin, end) if contexts.seen[n]])
-    return Uses(paper_id, tuple(Use(kind_of_use(c.text), c.text, c.citing_id, n) for n, c in found.items() if not c.is_ours))
+    uses = (Use(kind_of_use(c.text), c.text, c.citing_id, n) for n, c in found.items() if not c.is_ours)
+    return Uses(paper_id, tuple(uses))
 
 @dataclass(frozen=True)
 class HowCited:
