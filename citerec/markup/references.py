@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -585,7 +586,6 @@ _WAYS = {
     "full": rf"{_LAST},\s(?:{_LONG_WORD}(?:\s{_LONG_WORD}){{0,2}}(?:\s{_UPPER}(?!\w)\.?)?(?:\s?{_DOTTED})?"
             rf"|{_DOTTED}\s?{_LONG_WORD}(?=[,;]|\sand\b)|{_DOTTED}|{_UPPER}(?!\w)){_SUFFIX}?",
 }
-_NAMES = {way: re.compile(pattern) for way, pattern in _WAYS.items()}
 _GLUE = re.compile(r"\s*(?:[,;]\s*(?:and|&|und|et|y|e)\s+|[,;]\s*(?!et\.?\sal)|\s(?:and|&|und|y)\s+|\s?&\s?)")
 _AND_OTHERS = re.compile(r"[,;]?\s*(?:,?\s(?:and|&)\s+)?(?:\bet\.?\sal\b\.?|\bu\.\s?a\.|…|\.\s?\.\s?\."
                          r"|(?:\band|,|&)\s(?:others|collaborators|colleagues|contributors)\b)"
@@ -597,15 +597,20 @@ _GROUP = re.compile(rf"((?!Mc|Mac|De|Di|La|Le|Van|Von|O['’])(?:{_UPPER}\w*{_LO
                     r"|\w+-AI)),\s")  # OpenAI
 _SMALL_TURNED = re.compile(rf"([^\W\d_]+,\s?{_DOTTED})")
 
+@cache
+def _names(way: str) -> re.Pattern[str]:
+    "The pattern of names in one way; compiled when it is first needed, because that takes longer than all others."
+    return re.compile(_WAYS[way])
+
 def _listed(text: str, way: str) -> tuple[int, list[str], bool]:
     "Where a list of names ends that is written in one way, the names, and whether others are not listed."
     names, at, others = list[str](), 0, False
-    pattern = _NAMES["full" if way == "mixed" else way]
+    pattern = _names("full" if way == "mixed" else way)
     group = _GROUP.match(text) if way == "plain" else None
     if group and pattern.match(text, group.end()): names, at = [group[1]], group.end()
     while m := pattern.match(text, at) or (_SMALL_TURNED.match(text, at) if names and way == "turned" else None):
         names.append(m[0])
-        if way == "mixed": pattern = _NAMES["plain"]
+        if way == "mixed": pattern = _names("plain")
         end = m.end()
         if more := _AND_OTHERS.match(text, end):
             if (skip := _MANY.match(text, end)) and pattern.match(text, skip.end()):
@@ -865,7 +870,7 @@ def _as_entry(reading: _Reading, fields: Mapping[str, str]) -> Entry:
     for name, pattern in (("volume", _VOLUME), ("number", _NUMBER_OF), ("pages", _PAGES_OF)):
         if m := pattern.search(place): own[name] = next(filter(None, m.groups()), "")
     own["pages"] = re.sub(r"\s?[–—‒-]+\s?", "–", own.get("pages", ""))
-    bare = 2 * sum(bool(_NAMES["bare"].fullmatch(name)) for name in reading.names) > len(reading.names)
+    bare = 2 * sum(bool(_names("bare").fullmatch(name)) for name in reading.names) > len(reading.names)
     names = tuple(n for name in reading.names if (n := _name(name, bare)) and n != OTHERS)
     if names and (reading.others): names = (*names, OTHERS)
     sure = (placed or not place) and reading.way not in ("first", "comma") and bool(names)
