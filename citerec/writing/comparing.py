@@ -598,7 +598,8 @@ def how_cited(corpus: Corpus,
     if fit is None: fit = float(corpus_fit(corpus, text, [paper_id], hidden, ALONE)[0])
     if contexts is None or not uses.all: return HowCited(uses, kind_of_use(text), 0, fit)
     near = cosines(contexts.vectors, corpus.embedder.embed_queries([_MARKERS.sub(" ", text)])[0])
-    by_papers = contexts.without(hidden).seen & ~(False if contexts.ours is None else contexts.ours)
+    by_papers = contexts.without(hidden).seen
+    if contexts.ours is not None: by_papers = by_papers & ~contexts.ours
     least = np.quantile(near[by_papers], 1 - _LIKE)
     most = next(iter(uses.counts))
     example = max((use for use in uses.all if use.kind == most), key=lambda use: near[use.place])

@@ -673,6 +673,7 @@ def _fields(paper: Paper, work: KnownWork, signs: Sequence[Sign]) -> dict[str, t
              "year": " or ".join(dict.fromkeys(str(y) for y, _ in work.publications if y)),
              "title": record.get("title", "another title")}
     names = dict.fromkeys(_DIFFERING[s.name] for s in signs if s.name in _DIFFERING)
+    if names and any(s.name == "year off" for s in signs): names["year"] = None  # alone it is no difference
     return {name: (one_line(given[name]), one_line(found[name])) for name in names}
 
 def _why_not(entry: BibliographyEntry, coverage: float, places: Sequence[Looked]) -> str:

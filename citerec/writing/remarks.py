@@ -576,7 +576,8 @@ def _record_words(record: Mapping[str, Any] | None) -> str:
     if not record: return ""
     authors = list(record.get("authors") or ())
     people = ", ".join(map(str, authors[:3])) + (" and others" if len(authors) > 3 else "")
-    parts = [f"“{record.get('title', '')}”", people, record.get("venue"), record.get("year")]
+    titled = f"“{record['title']}”" if record.get("title") else "a work with a similar title"
+    parts = [titled, people, record.get("venue"), record.get("year")]
     source = f" ({record['source']})" if record.get("source") else ""
     return one_line(", ".join(str(part) for part in parts if part) + source)
 
