@@ -354,7 +354,7 @@ def _pair_key(a: str, b: str) -> int: return _hash("\n".join(sorted((a, b))))
 class _Crowd:
     "The people of the works that were read, as keys, and the prefixes of their DOIs."
     def __init__(self) -> None:
-        self.kept = {"names": [array("Q")], "pairs": [array("Q")]}
+        self.kept: dict[str, list[Any]] = {"names": [array("Q")], "pairs": [array("Q")]}
         self.prefixes = Counter[str]()
 
     def add(self, work: Work) -> None:
@@ -369,14 +369,13 @@ class _Crowd:
         for blocks in self.kept.values():
             keys = np.unique(np.concatenate([np.frombuffer(b, dtype=np.uint64) for b in blocks if len(b)] or
                                             [np.zeros(0, dtype=np.uint64)]))
-            blocks[:] = [array("Q", keys.tobytes()), array("Q")]
+            blocks[:] = [keys, array("Q")]
 
     def parts(self) -> dict[str, np.ndarray]:
         "The sections of a registry that know people and prefixes."
         self.thin_out()
         prefixes = sorted(self.prefixes.items())
-        return {"names": _bloom(np.frombuffer(self.kept["names"][0], dtype=np.uint64)),
-                "pairs": _bloom(np.frombuffer(self.kept["pairs"][0], dtype=np.uint64)),
+        return {"names": _bloom(self.kept.pop("names")[0]), "pairs": _bloom(self.kept.pop("pairs")[0]),
                 "prefixes": np.frombuffer("\n".join(p for p, _ in prefixes).encode(), dtype=np.uint8),
                 "prefix.works": np.array([works for _, works in prefixes], dtype="<u4")}
 
