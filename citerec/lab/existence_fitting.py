@@ -186,7 +186,7 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
         for i, b in enumerate(real):
             parts.append(observe(b.entries, [False] * len(b), places, .15, BASE_RATE, i % FOLDS))
             told.append(f"{condition}, drafts")
-    names = sorted({name for part in parts for s in part.signs for name in s})
+    names = sorted({name for part in parts for s in part.signs for name in s} | {*LEAST})
     totals = out_of_fold(parts, names)
     start, signs = fit(parts, names, lambda p: np.ones(len(p.faulty), dtype=bool))
     weights = _weights(start, signs, slope_of(parts, totals))
