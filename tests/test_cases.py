@@ -430,12 +430,17 @@ CASES = [
 ]
 
 
+def put_files(folder, files):
+    "Write the files of a case."
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
 @pytest.mark.parametrize("files, command, code, said, unsaid", [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_case(files, command, code, said, unsaid, tmp_path, monkeypatch, capsys):
     "A command says what it should, and changes no file that it does not name."
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    put_files(tmp_path, files)
     monkeypatch.chdir(tmp_path)
     found = main(["draft", *command])
     told = "\n".join(capsys.readouterr())

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from test_cases import CASES, MAP, TEX
+from test_cases import CASES, MAP, TEX, put_files
 
 from citerec.frontends.cli import main
 from citerec.ground.schema import Paper
@@ -39,9 +39,7 @@ def said_by(capsys, *words: str) -> tuple[int, str]:
 @pytest.mark.parametrize("files, command, code, said, unsaid", [c[1:] for c in SHOWN], ids=[c[0] for c in SHOWN])
 def test_cases_of_draft(files, command, code, said, unsaid, tmp_path, monkeypatch, capsys):
     "`citerec check` says of small odd inputs at least what `citerec draft check` and `draft audit` say."
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    put_files(tmp_path, files)
     monkeypatch.chdir(tmp_path)
     found, told = said_by(capsys, "check", *command)
     unsaid = unsaid if "--only" in command else []  # the verdicts on references say more

@@ -919,7 +919,6 @@ class DocxDocument:
 
 # %% ../../nbs/18_sections.ipynb #x242c
 _PART = 100_000_000  # most bytes of a part after it is unpacked
-_NAMESPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _LISTS = re.compile(r"ZOTERO_BIBL|CSL_BIBLIOGRAPHY|EN\.REFLIST|^\s*BIBLIOGRAPHY\b|Mendeley Bibliography")
 
 class _Hostile(Exception): pass
