@@ -156,7 +156,7 @@ def test_app(place):
         try:
             client.wait_for_ready(PATIENCE)
             here = []
-            code = "import os, citerec.frontends.write, numpy, matplotlib.pyplot; print(os.getcwd(), *os.listdir())"
+            code = "import os, citerec.frontends.views, numpy, matplotlib.pyplot; print(os.getcwd(), *os.listdir())"
             done = client.execute_interactive(
                 code, timeout=PATIENCE, output_hook=lambda said: here.append(said["content"].get("text", ""))
             )

@@ -824,7 +824,7 @@ _DRAFT: dict[str, str | Run] = {
 # %% ../../nbs/99_cli.ipynb #c015
 NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
 _LARGEST = 1 << 28  # bytes of it
-_CODE = "# Press Shift+Enter to start.\nfrom citerec.frontends.write import app\n\napp()"
+_CODE = "# Press Shift+Enter to start.\nfrom citerec.frontends.views import app\n\napp()"
 
 _THERE = "import os\n\nos.chdir(os.environ['CITEREC_FOLDER'])\n"  # the page works with the files of this folder
 
