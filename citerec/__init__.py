@@ -65,5 +65,6 @@ def __getattr__(name: str,  # a name of the table, or one that does not exist
     return value
 
 def __dir__() -> list[str]:  # names, sorted
-    "List the names of `__getattr__` and those that are loaded, so that completion finds them."
-    return sorted({*globals(), *_homes})
+    "List what is meant to be used, and our modules that are loaded: what Tab offers."
+    parts = {name for name, value in globals().items() if getattr(value, "__name__", "").startswith(f"{__name__}.")}
+    return sorted({*_homes, *parts, *(name for name in globals() if name[:2] == "__")})

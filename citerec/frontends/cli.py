@@ -50,7 +50,7 @@ def _recommend(args: argparse.Namespace) -> int:
 
     [TEXT ...]; -k, --k N  answering.recommender:Recommender.recommend
     --file FILE            read the text from a file; - is the standard input
-    --known ID ...; --written YEAR; --min-confidence P  answering.recommender:Limits
+    --known ID|FILE ...; --written YEAR; --min-confidence P  answering.recommender:Limits
     --pick                 ground.settings:Settings
     {limits}{online}{loading}{server}{forms}{progress}
     """

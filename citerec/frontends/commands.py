@@ -133,7 +133,7 @@ GROUPS = {  # name in a docstring -> options
     f"ground.settings:Settings\n{_PRESET}{_MODEL}",
     "limits": """\
 --year-min YEAR; --year-max YEAR; --min-citations N; authors: --author NAME ...; title_words: --title-word WORD ...;
- venues: --venue NAME ...; --language CODE; concepts: --concept NAME ...; --exclude ID ...;
+ venues: --venue NAME ...; --language CODE; concepts: --concept NAME ...; --exclude ID|FILE ...;
  --within ID ...; --retrievers NAMES  answering.recommender:Limits
 """,
     "online": "--online  ground.settings:Settings\n",
@@ -184,11 +184,18 @@ def loaded(args: argparse.Namespace,  # what was typed
     from citerec.answering.recommender import load
     return load(args.corpus, args.preset, system=getattr(args, "system", None), **model_chosen(args), **choices)
 
+_LISTS = ("exclude", "known")  # limits whose papers a bibliography can name
+
+def _is_bibliography(name: str) -> bool:
+    return name.lower().endswith((".bib", ".ris", ".json")) and os.path.isfile(name)
+
 def limits_typed(args: argparse.Namespace,  # what was typed
                  ) -> dict[str, Any]:  # keys of `Limits` -> values; without those that were not given
     "The limits that were typed."
     from citerec.answering.recommender import Limits
-    return {name: value for name, value in vars(args).items() if name in Limits.__annotations__ and value is not None}
+    typed = {name: value for name, value in vars(args).items() if name in Limits.__annotations__ and value is not None}
+    def meant(name: str) -> str | Path: return Path(name) if _is_bibliography(name) else name
+    return {name: [*map(meant, value)] if name in _LISTS else value for name, value in typed.items()}
 
 # %% ../../nbs/98_commands.ipynb #c007
 MOST = 10_000_000  # characters read of a file: no text is longer, and a device such as /dev/zero never ends
@@ -522,6 +529,8 @@ def shown_by_server(args: argparse.Namespace,  # what was typed
     from citerec.ground.errors import CiterecError, InputError
     if args.no_server or getattr(args, "pick", None) or (args.format or "").endswith(".csl"): return None
     asked = {name: value for name, value in vars(args).items() if name != "run"} | {"said": text}
+    for name in _LISTS:  # the server works in another folder
+        asked[name] = [os.path.abspath(one) if _is_bibliography(one) else one for one in asked.get(name) or ()] or None
     mark = loading_mark(args)
     try: servers = [told for told in running_servers() if told["mark"] == mark]
     except (OSError, CiterecError): return None

@@ -19,7 +19,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -83,11 +83,13 @@ class _Form(BaseModel):
         if not isinstance(given, str) or not kinds & {int, float} or not _NUMBER.fullmatch(given): return given
         return int(given) if int in kinds and given.lstrip("+-").isdecimal() else float(given)
 
-_limits: dict[str, Any] = {name: (kind, None) for name, kind in get_type_hints(Limits).items()}
+_names = str | Sequence[str] | None
+_limits: dict[str, Any] = {name: (_names if name in ("exclude", "known") else kind, None)  # no request names a file
+                           for name, kind in get_type_hints(Limits).items()}
 Filters = create_model("Limits", __base__=_Form, __doc__=Limits.__doc__, __cls_kwargs__={"of": Limits}, **_limits)
 
 # %% ../../nbs/95_service.ipynb #v012
-class RecommendForm(_Form, of=Recommender.recommend):
+class RecommendForm(_Form, of=Recommender.arecommend):
     "A text that needs citations."
     text: Annotated[str, Field(min_length=1)]
     top_k: Annotated[int, Field(ge=1, le=100)] | None = None

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, cast
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -568,7 +568,7 @@ def _own_first(draft: Draft, place: Place, fitting: list[Recommendation], limits
     if not meant or limits.get("within"): return fitting
     key, least = meant
     entry, paper = draft.bibliography.by_key[key], draft.bibliography.by_key[key].paper
-    if not paper or entry.corpus_id in (limits.get("exclude") or ()): return fitting
+    if not paper or entry.corpus_id in [*cast(Sequence[str], limits.get("exclude") or ())]: return fitting
     named = next((r for r in fitting if r.yours == key or r.paper_id == entry.corpus_id), None) or \
         _of_entry(entry, paper, least, "")
     sure = max([least, *(r.confidence or 0.0 for r in (fitting if called else [named]))])
@@ -623,6 +623,7 @@ def _recommended(draft: Draft, place: Place, k: int, limits: Limits) -> Recommen
     limits = {"known": draft.known, "again": True, "exclude": draft.itself, **limits}
     least = limits.pop("min_confidence", None) or 0.0  # it holds for what is shown, and not for what that is made of
     found, fitting = _fitting(draft, text_for(draft.manuscript, place), k + len(here), limits)
+    limits["exclude"] = found.state.filters.exclude_ids  # also where a bibliography was given
     fitting = _named_first(draft, place, _by_itself(draft, place, fitting, k + len(here), limits), limits)
     asked, cited = _asked(draft.manuscript, place), _keys_in(draft, sentence)
     outside = from_bibliography(draft.bibliography, asked, sentence.previous, cited)
