@@ -742,13 +742,16 @@ def _serve(args: argparse.Namespace) -> int:
 def _mcp(args: argparse.Namespace) -> int:
     """Answer assistants that write, by the Model Context Protocol, through a pipe.
 
-    {_ANSWERING}{preset}{model}
+    They find papers and answer questions. Drafts are checked and cited in only in folders that are named here.
+
+    {_ANSWERING}--folder DIR ...  a folder whose files assistants may check, and write citations into
+    {preset}{model}
     """
     for package in ("mcp", "fastapi"): check_installed(package, "server")
     from citerec.frontends.assistants import make_mcp
     recommender, library = _opened(args)
     with _faults_logged(), library, answering_shell(args, recommender, _answers()):
-        make_mcp(recommender, library).run("stdio")  # nothing else is written to the pipe
+        make_mcp(recommender, library, args.folder or ()).run("stdio")  # nothing else is written to the pipe
     return 0
 
 SERVING_COMMANDS = {"serve": _serve, "mcp": _mcp}
