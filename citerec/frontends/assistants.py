@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Count', 'PageNumber', 'Text', 'Question', 'Year', 'Retrievers', 'Known', 'Excluded', 'Place', 'File', 'Files',
-           'quoted_answer', 'Folders', 'Citing', 'find_quote', 'Lists', 'make_mcp']
+           'quoted_answer', 'Folders', 'DraftWriter', 'find_quote', 'Lists', 'make_mcp']
 
 # %% ../../nbs/96_assistants.ipynb #w003
 import hmac
@@ -219,7 +219,7 @@ def _remark_facts(folders: Folders, remark: "Remark", lines: Sequence[str]) -> d
     return _small(told, told)
 
 # %% ../../nbs/96_assistants.ipynb #q111
-class Citing:
+class DraftWriter:
     "Writes citations that were shown before."
     def __init__(self,
                  recommender: Recommender,
@@ -458,7 +458,7 @@ def _looked_in(verdicts: Iterable[Any]) -> list[str]:
 # %% ../../nbs/96_assistants.ipynb #q118
 def _add_drafts(server: MCPServer, recommender: Recommender, folders: Folders) -> None:
     "The tools that read and write drafts."
-    lists, citing = Lists(), Citing(recommender, folders)
+    lists, citing = Lists(), DraftWriter(recommender, folders)
     @server.tool(annotations=_READS)
     async def check_draft(path: File, only: Annotated[list[str] | None, Field(description=
                           "kinds of remarks, such as gap, slot, missing, references; left out: all")] = None,

@@ -21,6 +21,8 @@ from pydantic import (
 )
 
 # %% ../../nbs/00_schema.ipynb #c005
+_BENEATH = frozenset(dir(BaseModel))
+
 class Record(BaseModel):
     "Base of everything that flows: immutable, validated, strict about unknown fields."
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -29,7 +31,6 @@ class Record(BaseModel):
         own = object.__dir__(self)
         return sorted(name for name in own if name[:2] == "__" or name not in _BENEATH)
 
-_BENEATH = frozenset(dir(BaseModel))
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
 
 # %% ../../nbs/00_schema.ipynb #c007a
