@@ -45,6 +45,7 @@ PAGES = {
             "answering.recommender:Recommender * but search asearch similar ask aask stream_ask astream_ask "
             "astream_from parse",
             "answering.recommender:Recommendations *",
+            "answering.recommender:RecommendationLists *",
             "ground.schema:Recommendation",
             "answering.pipeline:AgentEvent",
         ),
