@@ -785,7 +785,7 @@ class Recommender:
                   **limits: Unpack[Limits]) -> RecommendationLists: ...  # one for each text
     def recommend(self,
                   text: Texts,  # claim, paragraph or section; [CITATION] may mark where a citation goes; or several
-                  k: int | None = None,  # recommendations wanted for each text, 1 to 100; None: as in the settings
+                  k: int | None = None,  # recommendations wanted, 1 to 100; None: as in the settings
                   *,
                   progress: bool = True,  # show a progress bar for several texts
                   **limits: Unpack[Limits],

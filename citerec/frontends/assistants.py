@@ -212,10 +212,13 @@ def _checked(folders: Folders, recommender: Recommender, name: str, bibliography
 
 def _remark_facts(folders: Folders, remark: "Remark", lines: Sequence[str]) -> dict[str, Any]:
     "A remark as an assistant gets it; with the text that it is about, where a citation may be missing."
-    text = " ".join(lines[remark.line - 1 : remark.end_line]) if remark.code in ("gap", "slot") else ""
+    there = [*lines[remark.line - 1 : remark.end_line]] if remark.code in ("gap", "slot") else []
+    if there and remark.code == "gap":  # a sentence; a slot is shown with its line
+        there[-1] = there[-1][: remark.end_column - 1]
+        there[0] = there[0][remark.column - 1 :]
     told = {"place": f"{folders.shown(remark.path)}:{remark.line}:{remark.column}", "severity": remark.severity,
             "code": remark.code, "key": remark.key, "message": one_line(remark.message), "fix": one_line(remark.fix),
-            "text": shortened(text, 400), "change": [*map(one_line, remark.change or ())]}
+            "text": shortened(" ".join(there), 400), "change": [*map(one_line, remark.change or ())]}
     return _small(told, told)
 
 # %% ../../nbs/96_assistants.ipynb #q111

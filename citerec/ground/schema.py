@@ -11,6 +11,7 @@ __all__ = ['Identifier', 'Count', 'TextKind', 'OURS', 'YEARS_AFTER', 'Order', 'S
 # %% ../../nbs/00_schema.ipynb #c003
 import base64
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol
@@ -23,14 +24,20 @@ from pydantic import (
 # %% ../../nbs/00_schema.ipynb #c005
 _BENEATH = frozenset(dir(BaseModel))
 
+def _own_names(names: Iterable[str]) -> list[str]:
+    "What Tab offers: the names of a record, and none of the library beneath it."
+    return sorted(name for name in names if name[:2] == "__" or name not in _BENEATH)
+
+class _Listed(type(BaseModel)):  # type: ignore[misc]  # completion asks the class as well
+    def __dir__(cls) -> list[str]: return _own_names(type.__dir__(cls))
+
 class Record(BaseModel):
     "Base of everything that flows: immutable, validated, strict about unknown fields."
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    def __dir__(self) -> list[str]:  # what Tab offers: the record's own names, none of the library's beneath it
-        own = object.__dir__(self)
-        return sorted(name for name in own if name[:2] == "__" or name not in _BENEATH)
+    def __dir__(self) -> list[str]: return _own_names(object.__dir__(self))
 
+setattr(Record, "__class__", _Listed)  # noqa: B010  a type checker knows only pydantic's own
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
 
 # %% ../../nbs/00_schema.ipynb #c007a
