@@ -30,8 +30,11 @@ def main(target: Path) -> None:
         size = {"x": card["x"] - 10, "y": app["y"], "width": card["width"] + 20,
                 "height": card["y"] + card["height"] + MARGIN - app["y"]}
         page.screenshot(path=str(target), clip=size)
-        title = first.inner_text().splitlines()[0]
+        title = first.locator(".citerec-title a").inner_text().rpartition(" (")[0]
     print(f"{target}: {title}")
+    if title not in (ROOT / "README.md").read_text(encoding="utf-8").partition("images/app.png")[0]:
+        raise SystemExit(f"README says of its picture that it shows another paper first than {title!r}. Make it anew: "
+                         "python .ci/app_picture.py")
 
 
 if __name__ == "__main__": main(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "nbs/images/app.png"))

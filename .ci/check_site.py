@@ -45,7 +45,20 @@ SEARCHES = {  # what people type -> the page that they look for
     "evaluate": "guide_evaluate.html",
     "zotero": "guide_zotero.html",
     "install": "guide_start.html",
+    "install the app": "guide_start.html",
+    "exclude what I already cite": "guide_faq.html",
+    "filter by year": "guide_faq.html",
+    "many sentences at once": "guide_faq.html",
+    "default corpus": "guide_faq.html",
+    "memory": "guide_faq.html",
+    "delete everything": "guide_faq.html",
+    "german text": "guide_faq.html",
+    "apa": "guide_faq.html",
+    "percentage": "guide_faq.html",
+    "overleaf": "guide_editors.html",
+    "undo a citation": "guide_draft.html",
 }
+FONTS = re.compile(r"fonts\.(?:googleapis|gstatic)\.com")  # of others: who reads the docs is not told to them
 LEAST_CONTRAST = 4.5
 LEAST_PROSE = 60  # characters outside of headings, code and tables
 COLUMN, PHONE = 1280, 400  # widths of a window, in pixels
@@ -240,6 +253,8 @@ def main(site: Path) -> int:
     pages = {path.name: Page(path) for path in sorted(site.glob("*.html"))}
     count, bad = undocumented(pages)
     bad += unlike(pages)
+    bad += [f"{path.relative_to(site)}: a font from elsewhere" for kind in ("html", "css", "js")
+            for path in site.rglob(f"*.{kind}") if FONTS.search(path.read_text(encoding="utf-8"))]
     if BROWSER:
         bad += seen(site, list(pages))
     else:

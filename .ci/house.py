@@ -54,7 +54,9 @@ GATES = {
     # double (160), options and records of PDFs (50)
     # 230 with several texts at once and bibliographies to leave out; 310 with the tools of assistants: folders, checks,
     # citations after a diff, quotations of others, and what stands where
-    "exported lines": (46_740, 33_000),
+    # 370 with the app's file chooser (70), recipes and used corpora (60), places that stay (40), papers that are yours
+    # (60), `citerec watch` (90) and papers put into Zotero (50)
+    "exported lines": (47_110, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

@@ -284,6 +284,7 @@ def test_draft(page):
     shows(page, "Written: references.bib, example.tex.")
     assert r"\cite{?}" not in draft.read_text()
     expect(page.get_by_role("button", name="Undo", exact=True)).to_be_focused()
+    shows(page, "Line 5")  # the next place is still there, and nothing was asked again
     picture(page, "draft-written")
     page.keyboard.press("Enter")
     shows(page, "Taken back: the citation of")
@@ -447,6 +448,9 @@ def test_page(folder, browser):
         press(page, "A claim")
         press(page, "Recommend")
         shows(page, "Deep Residual Learning")
+        page.reload()  # with a new kernel
+        expect(page.get_by_placeholder("Paste a sentence")).to_have_value(re.compile("Residual connections"))
+        expect(page.get_by_role("heading", name="citerec", exact=True)).to_be_visible()
         expect(page.get_by_text(re.compile(r"the cell|Shift\+Enter")).locator("visible=true")).to_have_count(0)
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
         assert not page.evaluate(WIDE)

@@ -142,6 +142,19 @@ def test_main_path_by_keyboard(tmp_path, own_data):
         page.keyboard.press("Enter")
         expect(title).to_contain_text("Attention Is All You Need")
 
+        page.get_by_role("button", name="Compact", exact=True).click()
+        tenth = page.locator(".citerec-card").nth(9)
+        expect(tenth).to_be_visible()
+        assert tenth.bounding_box()["height"] < 60
+        page.get_by_placeholder("Paste a sentence").focus()
+        ticked = page.locator("[data-act=select]:checked")
+        before = ticked.count()
+        for key in ("Escape", "5", "6", "7"):  # three keys select three papers
+            page.keyboard.press(key)
+        expect(ticked).to_have_count(before + 3)
+        page.keyboard.press("o")
+        expect(page.locator(".citerec-open")).to_have_count(1)
+        page.get_by_role("button", name="Compact", exact=True).click()
         press(page, "Leave out")
         expect(title).not_to_contain_text("Attention Is All You Need")
         expect(title).to_be_visible()

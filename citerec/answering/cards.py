@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['MEANING', 'WORDS', 'OF_THESE', 'NOTHING', 'UNREACHED', 'FAILED', 'GREY', 'CARD_CSS', 'QUOTE_CSS', 'STYLE',
            'APP_STYLE', 'Listed', 'Acts', 'Cells', 'SORTS', 'GROUPS', 'EXPORTS', 'facts_line', 'bracketed_year',
-           'chosen_paper', 'notices', 'remarks', 'below', 'nothing', 'text_width', 'wrapped', 'percentage',
+           'chosen_paper', 'notices', 'remarks', 'below', 'nothing', 'text_width', 'wrapped', 'as_paper', 'percentage',
            'sureness_of', 'text_source', 'card_text', 'list_as_text', 'html_of', 'unfolding', 'title_html',
-           'path_graph', 'strengths', 'as_paper', 'as_papers', 'cite_box', 'card', 'edged_box', 'list_as_html',
-           'pages_of', 'writers_of', 'source_line', 'plain', 'answer_text', 'answer_html', 'table_text', 'table_html',
-           'arranged', 'grouped', 'exported']
+           'path_graph', 'strengths', 'as_papers', 'cite_box', 'card', 'edged_box', 'list_as_html', 'pages_of',
+           'writers_of', 'source_line', 'plain', 'answer_text', 'answer_html', 'table_text', 'table_html', 'arranged',
+           'grouped', 'exported']
 
 # %% ../../nbs/63_cards.ipynb #c003
 import hashlib
@@ -23,7 +23,7 @@ from urllib.parse import quote_plus, urlsplit
 
 from ..ground.drawing import rows_html
 from ..ground.errors import InputError
-from ..ground.identity import is_others
+from ..ground.identity import held_in, is_others
 from ..ground.quoting import one_line, visible
 from ..ground.schema import Paper, Passage, PipelineState, Recommendation, Relation
 from ..markup.references import bibtex_entry, citation_key, citation_keys, to_bibtex, to_csl, to_markdown, to_ris
@@ -140,6 +140,12 @@ def wrapped(text: str, width: int, first: str = _INDENT, lines: int | None = Non
                          placeholder=" …", break_long_words=False, break_on_hyphens=False)
 
 # %% ../../nbs/63_cards.ipynb #e06
+def as_paper(recommendation: Recommendation,
+             ) -> Paper:
+    "What a recommendation says of its paper."
+    names = ("paper_id", "title", "authors", "year", "venue", "doi", "arxiv_id", "bibkey", "bibtex")
+    return Paper(**{name: getattr(recommendation, name) for name in names})
+
 _TITLE = 24  # columns that a title needs; with less room the confidence has its own line
 _BLOCKS = 10  # blocks of a full bar
 
@@ -151,11 +157,15 @@ def sureness_of(r: Recommendation) -> str:
     "The confidence in a number and a word."
     return ", ".join(filter(None, [percentage(r.confidence), r.strength]))
 
+def _yours(r: Recommendation) -> str:
+    "By which key the draft's own bibliography has it, else where the user has it: in Zotero, or as a PDF."
+    return r.yours or held_in(as_paper(r))
+
 def _marks(recommendation: Recommendation) -> list[str]:
     r = recommendation
     chosen = [f"{percentage(r.choice)} among these"] * (r.choice is not None)
-    return [*["best by far"] * r.by_far, *chosen, *[f"yours: {one_line(r.yours)}"] * bool(r.yours),
-            *["foundational"] * r.foundational]
+    yours = [f"yours: {one_line(held)}"] if (held := _yours(r)) else []
+    return [*["best by far"] * r.by_far, *chosen, *yours, *["foundational"] * r.foundational]
 
 def _versions(r: Recommendation) -> str: return f"Also as {'; '.join(r.also)}" if r.also else ""
 
@@ -283,7 +293,7 @@ def title_html(r: Recommendation) -> str:
     url = url or f"{_SEARCH}{quote_plus(_short(r.title, _LONG))}"
     title = (f'<a href="{escape(url)}"{searched} dir="auto" target="_blank" rel="noopener noreferrer">'
              f'{html_of(f"{_short(r.title, _LONG)}{bracketed_year(r)}")}</a>')
-    own = f' <span class="citerec-tag" style="{_TAG}">yours: {html_of(r.yours)}</span>' if r.yours else ""
+    own = f' <span class="citerec-tag" style="{_TAG}">yours: {html_of(yours)}</span>' if (yours := _yours(r)) else ""
     tag = f' <span class="citerec-tag" style="{_TAG}" title="{_EVERYWHERE}">foundational</span>'
     return ('<p class="citerec-title" role="heading" aria-level="3" style="font-weight:600">'
             f'<span class="citerec-rank">{r.rank}</span> {title}{own}{tag * r.foundational}</p>')
@@ -378,12 +388,6 @@ def _why(r: Recommendation) -> str:
 _ENTRY = ("white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal;user-select:all;max-height:14rem;"
           f"overflow:auto;margin:4px 0;padding:4px 10px;border:1px solid {GREY};border-radius:4px;font-size:12px;"
           "line-height:1.4")
-
-def as_paper(recommendation: Recommendation,
-             ) -> Paper:
-    "What a recommendation says of its paper."
-    names = ("paper_id", "title", "authors", "year", "venue", "doi", "arxiv_id", "bibkey", "bibtex")
-    return Paper(**{name: getattr(recommendation, name) for name in names})
 
 def as_papers(recommendations: Iterable[Recommendation],
               ) -> dict[str, Paper]:  # id -> paper

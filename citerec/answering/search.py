@@ -24,6 +24,7 @@ from citerec.answering.cards import (
 )
 from .wording import why_not
 from ..ground.errors import CiterecError, extra_module
+from ..ground.identity import held_in
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Order, Paper, ParsedQuery, PipelineState, Recommendation, SearchFilter
 from ..ground.text import FUNCTION_WORDS
@@ -274,15 +275,16 @@ def _as_recommendation(result: SearchResult) -> Recommendation:
              "url", "doi", "arxiv_id", "bibkey")
     return Recommendation(rank=result.rank, **{name: getattr(result.paper, name) for name in names})
 
+_BY = {"name": "its title", "meaning": "its meaning", "words": "its words",
+       "recommendation": "a recommendation for your words"}  # what made a list -> how a reader calls it
+
 def _how(result: SearchResult) -> str:
-    "Cosine and lists in words; a score says nothing beyond the order."
-    cosine = "" if result.cosine is None else f"cosine {result.cosine:.2f}"
-    named = [name.partition(" of “")[0] for name in result.found_by]
-    kinds = dict.fromkeys([*("name", "recommendation", "meaning", "words"), *named])
-    times = {by: named.count(by) for by in kinds}
-    found = [f"by {by}" + (f" in {n} wordings" if n > 1 else "") for by, n in times.items() if n]
-    lists = "found " + ", ".join(found[:-1]) + " and " * (len(found) > 1) + found[-1] if found else ""
-    return " · ".join(filter(None, [cosine, lists]))
+    "Nearness and lists in words; a score says nothing beyond the order."
+    near = "" if result.cosine is None else f"similar in meaning: {result.cosine:.2f}"
+    named = {name.partition(" of “")[0] for name in result.found_by}
+    found = [*(words for by, words in _BY.items() if by in named), *sorted(named - {*_BY})]
+    lists = "found by " + ", ".join(found[:-1]) + " and " * (len(found) > 1) + found[-1] if found else ""
+    return " · ".join(filter(None, [near, lists]))
 
 def _card(result: SearchResult,
           key: str = "",  # by which it is cited; "": made of its record
@@ -301,7 +303,8 @@ def _lines(result: SearchResult, width: int) -> str:
     "A result as text."
     r, paper = _as_recommendation(result), result.paper
     head = wrapped(f"{paper.title}{f' ({paper.year})' if paper.year else ''}", width, f"{result.rank:2}. ")
-    parts = [part for part in (facts_line(r), _how(result), paper.url or "") if part]
+    yours = f"yours: {held}" if (held := held_in(paper)) else ""  # a card has it in its title
+    parts = [part for part in (facts_line(r), _how(result), yours, paper.url or "") if part]
     return "\n".join([*head, *(line for part in parts for line in wrapped(part, width, lines=2))])
 
 # %% ../../nbs/65_search.ipynb #s027
@@ -328,7 +331,7 @@ class SearchResults(Citable, Sequence[SearchResult]):
 
     def _said(self, told: str) -> list[str]:
         others = dict.fromkeys(f"“{shortened(v)}”" for v in self.variants)
-        also = f"Also searched for: {'; '.join(others)}." if others else ""
+        also = f"Also searched for: {'; '.join(others)}." if others and not self.source_papers else ""
         return [words for words in (*self.notes, f"Limits: {told}." if told else "", also) if words]
 
     def __repr__(self) -> str:
@@ -569,6 +572,7 @@ def search(corpus: Corpus,
     others = dict.fromkeys([*variants(corpus, asked.text, num_queries), *map(one_line, llm_variants)])
     wordings = [prepared.body, *[words for words in others if words != prepared.body][:num_queries]]
     lists, near, notes = _ask_lists(corpus, wordings, filters, DEPTH, retrievers)
+    if source: lists = [listed for listed in lists if listed.by != "name"]  # what an abstract names is not like it
     allowed = _allowed(corpus, filters)
     cited = [(row, score) for row, score in cited if allowed is None or allowed[row]]
     if cited: lists = [*lists, Listed(prepared.body, "recommendation", *zip(*cited, strict=True))]

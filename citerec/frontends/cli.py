@@ -826,12 +826,14 @@ NOTEBOOK = "citerec.ipynb"  # file that `citerec app` makes
 _LARGEST = 1 << 28  # bytes of it
 _CODE = "# Press Shift+Enter to start.\nfrom citerec.frontends.views import app\n\napp()"
 
+_HEAD = "# citerec\n\nPapers to cite for your text, and why."  # of the page
 _THERE = "import os\n\nos.chdir(os.environ['CITEREC_FOLDER'])\n"  # the page works with the files of this folder
 
-def _notebook(code: str = _CODE) -> str:
+def _notebook(code: str = _CODE, head: str = "") -> str:
     "The app notebook as JSON."
     cells: list[dict[str, Any]] = [{"cell_type": "code", "id": "app", "metadata": {}, "execution_count": None,
                                     "outputs": [], "source": code.splitlines(True)}]
+    if head: cells.insert(0, {"cell_type": "markdown", "id": "head", "metadata": {}, "source": head})
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     language = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
                 "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",
@@ -877,7 +879,7 @@ def _app(args: argparse.Namespace) -> int:
     if args.notebook: path = Path(args.notebook).absolute()
     elif args.page:
         path = start.absolute() / NOTEBOOK
-        write_atomically(path, lambda file: file.write(_notebook(_THERE + _CODE).encode()))
+        write_atomically(path, lambda file: file.write(_notebook(_THERE + _CODE, _HEAD).encode()))
     else: path = _notebook_here()
     command = [sys.executable, "-P", "-m", server, str(path)]
     if args.page:

@@ -932,6 +932,106 @@ _LIBRARY: dict[str, str | Run] = {
     "library add": _library_add, "library list": _library_list, "library show": _library_show,
     "library delete": _library_delete, "library history": _library_history, "library answer": _library_answer}
 
+# %% ../../nbs/98_commands.ipynb #k002
+def _changes(stamp: Callable[[], object],  # what tells whether something has changed
+             wait: Callable[[], Any],  # between two looks
+             ) -> Iterator[None]:
+    "Now, and whenever something has changed since."
+    before: object = None
+    while True:
+        if (now := stamp()) != before:
+            before = now
+            yield
+        wait()
+
+def _stamp(paths: Iterable[Path]) -> list[tuple[int, int] | None]:
+    "When files were changed last, and their sizes."
+    def one(path: Path) -> tuple[int, int] | None:
+        try: return (about := path.stat()).st_mtime_ns, about.st_size
+        except OSError: return None
+    return [one(path) for path in paths]
+
+# %% ../../nbs/98_commands.ipynb #k004
+def _own_again(args: argparse.Namespace,
+               known: set[Path],  # PDFs that were added before; those added now are put in
+               ) -> Iterator[str]:  # what was done, a line each
+    "Read once more what is the user's, and keep it."
+    from citerec.answering.library import Library, library_path
+    from citerec.ground.identity import remember_yours
+    from citerec.ground.quoting import counted
+    from citerec.ground.settings import load_settings
+    from citerec.sources.bibliographies import read_zotero, zotero_pdfs
+    zotero, settings = read_zotero(args.zotero), load_settings(library=args.library)
+    papers = [(paper, item.citation_key) for item in zotero.items if (paper := item.to_paper())]
+    yield f"Zotero: {counted(remember_yours(papers, 'Zotero'), 'paper')}"
+    files = zotero_pdfs(zotero)[0] if args.pdfs else {}
+    if new := {path: paper for path, paper in files.items() if path not in known}:
+        known |= new.keys()
+        with Library.open(settings=settings) as library: report = library.add([*new], False, None, new)
+        added = [file for file in report.files if file.outcome == "added"]
+        yield f"Library: {counted(len(added), 'PDF')} added"
+    if library_path(None, settings).exists():
+        with Library.open(settings=settings) as library: own = [(paper, "") for paper in library.papers()]
+        yield f"Library: {counted(remember_yours(own, 'your PDFs'), 'paper')}"
+    for folder in args.corpora:
+        with citerec.update(folder, progress=False) as corpus: yield f"{folder}: {counted(len(corpus), 'paper')}"
+
+def _watch(args: argparse.Namespace) -> int:
+    """Keep fresh what is yours, as long as it runs.
+
+    When Zotero's database or your library of PDFs changes, it is read again, and its papers are marked as yours on
+    cards and in lists. Ctrl+C ends it.
+
+    corpora: [FOLDER ...]  corpora of Zotero or of a bibliography, which are updated as well
+    --zotero FOLDER  Zotero's data folder, or a zotero.sqlite (default: found by itself)
+    --pdfs           add new PDFs of Zotero to your library
+    --once           look once, and end
+    --every N=30     seconds between two looks
+    --forget         mark nothing any more, and end
+    --library FILE   ground.settings:Settings
+    """
+    import time
+    from citerec.answering.library import library_path
+    from citerec.ground.errors import CiterecError
+    from citerec.ground.identity import remember_yours
+    from citerec.ground.settings import load_settings
+    from citerec.sources.bibliographies import zotero_place
+    if args.forget:
+        for where in ("Zotero", "your PDFs"): remember_yours([], where)
+        print("No paper is marked as yours any more.")
+        return 0
+    database, known = zotero_place(args.zotero).database, set[Path]()
+    watched = [database, database.with_name(f"{database.name}-wal"),
+               library_path(None, load_settings(library=args.library))]
+    with suppress(KeyboardInterrupt):
+        for _ in _changes(lambda: _stamp(watched), lambda: time.sleep(max(1, args.every))):
+            try:
+                for line in _own_again(args, known): print(line, flush=True)
+            except CiterecError as e:
+                if args.once: raise
+                print_remark(str(e))  # and look again when something changes
+            if args.once: break
+    return 0
+
+def _zotero_add(args: argparse.Namespace) -> int:
+    """Put papers into Zotero, which has to run on this machine: into the collection that is chosen there.
+
+    papers: PAPER ...  ids, DOIs, arXiv ids, links or titles of papers of the corpus
+    --corpus FOLDER    ground.settings:Settings
+    --port N=23119     port on which Zotero listens
+    """
+    from citerec.answering.recommender import ids_of_named
+    from citerec.ground.quoting import counted
+    from citerec.ground.settings import load_settings
+    from citerec.ranking.sample import open_corpus
+    from citerec.sources.bibliographies import save_in_zotero
+    with open_corpus(args.corpus or load_settings().corpus) as corpus:
+        papers = corpus.papers(list(ids_of_named(corpus, args.papers, "to be put into Zotero")))
+    print(f"{counted(save_in_zotero(papers, f'http://127.0.0.1:{args.port}'), 'paper')} put into Zotero")
+    return 0
+
+_ZOTERO: dict[str, str | Run] = {"watch": _watch, "zotero": "Put papers into Zotero.", "zotero add": _zotero_add}
+
 # %% ../../nbs/98_commands.ipynb #ka03
 def _parts_of(args: argparse.Namespace, question: str, stack: contextlib.ExitStack) -> Iterator["str | Answer"]:
     "The parts of the answer, and the answer at the end; the stack closes what is opened."
@@ -982,7 +1082,7 @@ def _ask(args: argparse.Namespace) -> int:
     return 0
 
 # %% ../../nbs/98_commands.ipynb #s005
-ASKING_COMMANDS = {"search": _search, "ask": _ask, **_LIBRARY}
+ASKING_COMMANDS = {"search": _search, "ask": _ask, **_LIBRARY, **_ZOTERO}
 
 # %% ../../nbs/98_commands.ipynb #c005a
 _EXAMPLES = 200  # 140 to learn from, 30 to choose by, 30 to judge by

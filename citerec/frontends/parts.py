@@ -6,13 +6,14 @@
 __all__ = ['STOPPING', 'STOPPED', 'LIVE', 'COPY_BUTTONS', 'Told', 'Found', 'draw', 'seconds_text', 'words_html', 'line_html',
            'error_html', 'sentence_of', 'Copies', 'AppView', 'recommender_of', 'reopen', 'folder_of', 'soon', 'Button',
            'button_of', 'on_enter', 'names_in_field', 'act_button', 'act_box', 'Actions', 'topics_named',
-           'openalex_topics', 'TopicFinder']
+           'openalex_topics', 'TopicFinder', 'fitting_paths', 'FileChooser']
 
 # %% ../../nbs/91_parts.ipynb #c003
 import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from html import escape
 from pathlib import Path
@@ -76,7 +77,7 @@ STOPPING = draw('<p role="status">Stopping, when the step at work is done …</p
 STOPPED = draw('<p role="status">Stopped. Press the button to start again.</p>')
 
 # %% ../../nbs/91_parts.ipynb #w012
-_NARROW = """<style>@media (max-width: 600px) {
+_VIEW_CSS = """<style>@media (max-width: 600px) {
 .citerec-view .widget-inline-hbox[style*="32rem"] { flex-wrap: wrap; height: auto; }
 .citerec-view .widget-inline-hbox[style*="32rem"]:not(.widget-checkbox) > .widget-label {
   width: 100% !important; text-align: left; }
@@ -87,8 +88,18 @@ _NARROW = """<style>@media (max-width: 600px) {
 [data-jp-theme-light="false"] .citerec-view .widget-dropdown > select {
   background-image: url("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 18 18'%3E\
 %3Cpath fill='%23ddd' d='M5.2 5.9 9 9.7l3.8-3.8L14 7.1l-5 5-5-5z'/%3E%3C/svg%3E"); }
+.citerec-compact .citerec-card[data-paper]:not(.citerec-open) { display: flex; gap: .6rem; align-items: baseline;
+  padding: 2px 10px !important; margin: 0 0 3px !important; }
+.citerec-compact .citerec-card[data-paper]:not(.citerec-open) 
+  > :not(.citerec-title, .citerec-confidence, .citerec-acts),
+.citerec-compact .citerec-card[data-paper]:not(.citerec-open) :is(.citerec-bar, .citerec-acts > :not(:first-child)) {
+  display: none; }
+.citerec-compact .citerec-card[data-paper]:not(.citerec-open) .citerec-acts { order: -1; }
+.citerec-compact .citerec-card[data-paper]:not(.citerec-open) .citerec-acts > label { font-size: 0; }
+.citerec-compact .citerec-card[data-paper]:not(.citerec-open) .citerec-title { flex: 1; padding: 0; text-indent: 0;
+  font-size: 1em; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 </style>"""  # labels stand above their fields, long buttons have several lines, arrows of menus are light on dark pages
-LIVE = f'{_NARROW}<span class="citerec-live"></span>'  # only a living widget has it
+LIVE = f'{_VIEW_CSS}<span class="citerec-live"></span>'  # only a living widget has it
 _HIDDEN = """<style>
 .jp-OutputArea:has(.citerec-live) .citerec-copy, .cell_container:has(.citerec-live) .citerec-copy { display: none; }
 .jp-OutputArea:has(.citerec-copy blockquote):not(:has(.citerec-live)) .jp-OutputArea-child:has(> .jupyter-widgets) {
@@ -350,3 +361,62 @@ class TopicFinder(widgets.VBox):
         written = {name: self.known.get(name, "") for name in names_in_field(self.field) or []}
         meant = ", ".join(f"{topic}: {name}" for topic, name in written.items() if name and not name.startswith(topic))
         self.told.value = draw("".join(f"<p>{words_html(line)}</p>" for line in (told, meant) if line))
+
+# %% ../../nbs/91_parts.ipynb #f001
+_LISTED = 300  # names of a folder that are shown
+
+def fitting_paths(folder: Path,
+                  fits: Callable[[Path], bool],  # whether a path may be taken
+                  ) -> list[tuple[str, Path]]:  # what is shown for each, and the path
+    "What can be opened or taken in a folder; hidden names are left out, and what may not be looked at."
+    taken, folders = list[tuple[str, Path]](), list[tuple[str, Path]]()
+    with suppress(OSError):
+        for path in sorted(folder.iterdir(), key=lambda path: path.name.lower()):
+            if path.name.startswith("."): continue
+            with suppress(OSError):
+                if fits(path): taken.append((one_line(path.name), path))
+                elif path.is_dir(): folders.append((f"{one_line(path.name)}/", path))
+    return [("↑ the folder above", folder.parent), *folders, *taken][:_LISTED]
+
+# %% ../../nbs/91_parts.ipynb #f003
+class FileChooser(widgets.VBox):
+    "A field for a path, and a list of what fits, folder by folder."
+    def __init__(self,
+                 field: widgets.Text,  # gets the path that is taken
+                 fits: Callable[[Path], bool],  # whether a path may be taken
+                 take: Callable[[], Any] = lambda: None,  # called when one was taken
+                 several: bool = False,  # one more path is written behind those in the field
+                 ):
+        self.field, self.fits, self.take, self.several, self.place = field, fits, take, several, Path.cwd()
+        self.shown = widgets.ToggleButton(description="Choose …", icon="folder-open", layout={"width": "auto"},
+                                          tooltip="Choose from the files on this machine")
+        self.list, self.told = widgets.Select(rows=8, layout={"width": "auto"}), widgets.HTML()
+        self.opening = button_of("Open", "Open the folder, or take the file", self.run)
+        self.opening.add_class("citerec-opens")
+        self.body = widgets.VBox([self.told, self.list, self.opening], layout={"max_width": "32rem"})
+        self.shown.observe(lambda _: self._unfold(), "value")
+        super().__init__([widgets.HBox([field, self.shown], layout={"flex_flow": "row wrap"}), self.body])
+        self.add_class("citerec-chooser")
+        self._unfold()
+
+    def _unfold(self) -> None:
+        self.body.layout.display = "" if self.shown.value else "none"
+        if self.shown.value:
+            last = Path((names_in_field(self.field) or [""])[-1]).expanduser().absolute()
+            self.look(next((path for path in (last, last.parent) if path.is_dir()), Path.cwd()))
+
+    def look(self, folder: Path) -> None:
+        "List a folder."
+        self.place = folder
+        self.told.value = draw(words_html(str(folder)))
+        self.list.options = fitting_paths(folder, self.fits)
+        self.list.index = min(1, len(self.list.options) - 1)
+
+    def run(self) -> None:
+        "Open the chosen folder, or take the chosen path."
+        if (path := self.list.value) is None: return
+        if path == self.place.parent or not self.fits(path): return self.look(path)
+        written = names_in_field(self.field) or [] if self.several else []
+        name = str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+        self.field.value, self.shown.value = ", ".join(dict.fromkeys([*written, name])), False
+        self.take()

@@ -23,8 +23,9 @@ from pydantic import BaseModel
 from ..answering.cards import EXPORTS, GROUPS, SORTS, STYLE, arranged, exported, grouped, list_as_html
 from ..answering.search import LIMIT_WORDS
 from citerec.frontends.parts import (
-    COPY_BUTTONS, STOPPED, STOPPING, Actions, AppView, Button, Told, TopicFinder, act_box, act_button, button_of, draw,
-    error_html, folder_of, line_html, names_in_field, on_enter, recommender_of, seconds_text, topics_named, words_html,
+    COPY_BUTTONS, STOPPED, STOPPING, Actions, AppView, Button, FileChooser, Told, TopicFinder, act_box, act_button,
+    button_of, draw, error_html, folder_of, line_html, names_in_field, on_enter, recommender_of, seconds_text,
+    topics_named, words_html,
 )
 from ..ground.errors import CiterecError, InputError
 from ..ground.quoting import counted, one_line, shortened, visible
@@ -32,6 +33,7 @@ from ..ground.schema import PipelineState, Recommendation
 from ..ground.settings import CROSS_ENCODER, PRESETS
 from ..ranking.sample import Recent, RecentTexts
 from ..writing.bibliography import Bibliography
+from ..writing.manuscript import BIBLIOGRAPHIES
 
 if TYPE_CHECKING:
     from citerec.answering.pipeline import AgentEvent
@@ -146,9 +148,9 @@ def _field(label: str, hint: str = "any", wide: bool = False) -> widgets.Text:
 
 # %% ../../nbs/92_recommend.ipynb #e06f
 class Fields(widgets.VBox):
-    "The options of the app: corpus, number of results, limits, models."
+    "The options of a text: number of results, limits, models."
     def __init__(self, corpus: str):  # folder; "": as in the settings
-        self.corpus = _field("Corpus folder", "the sample that comes with citerec", wide=True)
+        self.corpus = _field("Corpus folder")  # chosen above the views, and remembered with a text
         self.corpus.value = corpus
         self.k = widgets.BoundedIntText(RESULTS, min=1, max=100, description="Results", **_NARROW)
         self.year_min, self.year_max = _field("First year"), _field("Last year")
@@ -158,13 +160,14 @@ class Fields(widgets.VBox):
         self.topics = TopicFinder(self.concepts, lambda words: topics_named(opened(self), words), **_WIDE)
         self.exclude = _field("Leave out", "ids, DOIs or arXiv ids, with commas between them", wide=True)
         self.cited = _field("Leave out all of", "library.bib, the file of what you cite already", wide=True)
+        self.file = FileChooser(self.cited, lambda path: path.suffix.lower() in BIBLIOGRAPHIES)
         self.preset = widgets.Dropdown(options=[_AS_SET, *PRESETS], description="Preset", **_NARROW)
         self.model = _field("Language model", "the one of the preset", wide=True)
         self.reranker = widgets.Checkbox(description="Cross-encoder (slower)", **_WIDE)
         self.online = widgets.Checkbox(description="Fetch abstracts: asks arXiv, OpenAlex, Crossref", **_WIDE)
         narrow = [self.k, self.year_min, self.year_max, self.min_citations, self.min_confidence, self.preset]
-        super().__init__([self.corpus, widgets.HBox(narrow, layout={"flex_flow": "row wrap"}), self.topics,
-                          self.exclude, self.cited, self.model, self.reranker, self.online])
+        super().__init__([widgets.HBox(narrow, layout={"flex_flow": "row wrap"}), self.topics,
+                          self.exclude, self.file, self.model, self.reranker, self.online])
 
 # %% ../../nbs/92_recommend.ipynb #e06s
 class Options(widgets.VBox):
@@ -248,7 +251,8 @@ def said_of(written: Mapping[str, Any],  # as `Options.written` gives it
 # %% ../../nbs/92_recommend.ipynb #p11
 def _told(recent: Recent) -> str:
     "A recent text on one line, with its options."
-    said = said_of(recent.options)
+    titles = recent.options.get("titles")  # of the papers that were left out
+    said = said_of({**recent.options, "exclude": titles} if titles else recent.options)
     options = f" ({shortened(said, 36)})" if said else ""
     text, best = shortened(recent.text, 44), shortened(recent.best, 30)
     return f"{recent.at.astimezone():%Y-%m-%d %H:%M}  {text}{options} → {best}"
@@ -315,6 +319,8 @@ def _menu(label: str, choices: Sequence[str], change: Callable[[], Any]) -> widg
     return made
 
 # %% ../../nbs/92_recommend.ipynb #p07s
+_KEYS = "One line a paper. Keys: 1 to 9 or x select, j and k go down and up, o unfolds a paper"
+
 class Shelf(widgets.HBox):
     "How the cards are arranged."
     def __init__(self, change: Callable[[], Any], select_all: Callable[[], Any]):
@@ -323,7 +329,10 @@ class Shelf(widgets.HBox):
                                   layout={"width": "14rem"})
         self.words.observe(lambda _: change(), "value")
         self.all = button_of("Select all", "Select all papers that are shown, or none", select_all)
-        super().__init__([self.sort, self.group, self.words, self.all], layout={"flex_flow": "row wrap"})
+        self.compact = widgets.ToggleButton(description="Compact", tooltip=_KEYS, layout={"width": "auto"})
+        self.compact.observe(lambda _: change(), "value")
+        super().__init__([self.sort, self.group, self.words, self.all, self.compact],
+                         layout={"flex_flow": "row wrap"})
 
     def groups(self,
                listed: Sequence[Recommendation],
@@ -364,9 +373,9 @@ class Export(widgets.VBox):
 _EXAMPLES = {  # label of a button -> the text that it inserts
     "A claim": "Residual connections make very deep networks trainable.",
     "A place in a sentence": "We fine-tune a masked language model [CITATION] on the questions of SQuAD.",
-    "A paragraph": ("Recurrent networks read a sentence word by word, so they are slow to train; we rely on "
-                    "self-attention only. Very deep networks of this kind train well because of residual connections. "
-                    "We first predict masked words in plain text and then adapt the model to each task.")}
+    "A paragraph": ("Recurrent networks are slow to train, so our Transformer relies on self-attention only. "
+                    "Residual connections make very deep networks trainable. "
+                    "We train with Adam, and drop out units against overfitting.")}
 
 def _text_field() -> widgets.Textarea:
     "Where the text is pasted."
@@ -471,7 +480,7 @@ class Answered:
         def acts(r: Recommendation) -> str: return acts_of(r, r.paper_id in self.selected)
         groups = self.shelf.groups(self.listed())
         shown = list_as_html(groups, self.state, acts) if groups or not self.state.final_recommendations else _NO_CARD
-        self.cards.value = shown
+        self.cards.value = f'<div class="citerec-compact">{shown}</div>' if self.shelf.compact.value else shown
 
     def choose_sentence(self, told: Told) -> None:
         "Show the papers of a sentence, or all."
@@ -608,7 +617,10 @@ class App(AppView):
         state = events[-1].state
         self.keep(list_as_html(state.final_recommendations, state), text)
         best = next((r.title for r in state.final_recommendations), "")
-        try: self.history.texts.add(text, self.options.written(), best)
+        written = self.options.written()
+        if "exclude" in written:
+            written["titles"] = titles_in(self.options.fields.exclude, opened(self.options.fields))
+        try: self.history.texts.add(text, written, best)
         except CiterecError as e: self.say(self.shown.value + error_html(str(e)))
         self.history.refresh()
         self.answer.show(events)
@@ -631,6 +643,6 @@ class App(AppView):
     def similar(self, told: Told) -> None:
         "Show papers like one of the answer."
         paper = str(told["paper"])
-        try: found = opened(self.options.fields).similar(paper, _SIMILAR)._repr_html_()
+        try: found = opened(self.options.fields).similar(paper, _SIMILAR).to_html(limits=False, acts=COPY_BUTTONS)
         except CiterecError as e: found = error_html(str(e))
         self.actions.fill(f"similar-{paper}", found)

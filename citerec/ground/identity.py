@@ -5,23 +5,27 @@
 # %% auto #0
 __all__ = ['PREPRINT_DOIS', 'YEARS_APART', 'Print', 'Sha256', 'normal_doi', 'is_preprint', 'normal_arxiv_id', 'unaccented',
            'title_key', 'surname', 'surnames', 'akin', 'Facts', 'identifiers', 'facts_of', 'tells', 'one_paper',
-           'document_print', 'document_prints', 'same_paper', 'unescape', 'find_doi', 'find_arxiv_id',
-           'without_mojibake', 'plain_text', 'clean_year', 'dig', 'dig_list', 'whole_number', 'make_paper', 'of_kind',
-           'best_text', 'is_others', 'has_others', 'author_names', 'clean_paper']
+           'document_print', 'document_prints', 'same_paper', 'remember_yours', 'held_in', 'unescape', 'find_doi',
+           'find_arxiv_id', 'without_mojibake', 'plain_text', 'clean_year', 'dig', 'dig_list', 'whole_number',
+           'make_paper', 'of_kind', 'best_text', 'is_others', 'has_others', 'author_names', 'clean_paper']
 
 # %% ../../nbs/06_identity.ipynb #c003
 import hashlib
 import html
+import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import StringConstraints, ValidationError
 
-from .files import shipped_words
+from .files import shipped_words, user_folder, write_atomically
 from .schema import Paper
 
 # %% ../../nbs/06_identity.ipynb #c005
@@ -195,6 +199,58 @@ def same_paper(a: Paper, b: Paper) -> bool:
     if a.year and b.year and abs(a.year - b.year) > YEARS_APART: return False
     if _family(a) and _family(b): return _family(a) == _family(b)
     return len(key) > _SHORT or bool(a.year and a.year == b.year)
+
+# %% ../../nbs/06_identity.ipynb #y002
+_YOURS = "yours.jsonl"  # in the user's data: a line a paper that the user has
+
+def remember_yours(papers: Iterable[tuple[Any, str]],  # records with their citation keys; "": none
+                   where: str,  # that has them, as Zotero
+                   home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
+                   ) -> int:  # how many
+    "Keep what identifies the papers that a user has, in place of what was kept of the same place."
+    path, rows = user_folder(home) / _YOURS, list[str]()
+    for paper, key in papers:
+        doi, arxiv_id = identifiers(paper)
+        rows.append(json.dumps([where, key, title_key(paper.title), sorted(surnames(paper.authors)), paper.year, doi,
+                                arxiv_id]))
+    others = [json.dumps(row) for row in _yours_in(path) if row[0] != where]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, lambda file: file.write("".join(f"{row}\n" for row in [*others, *rows]).encode()))
+    return len(rows)
+
+def _yours_in(path: Path) -> list[list]:
+    "The rows of the file; none where it is missing, and without those that cannot be read."
+    rows = list[list]()
+    with suppress(OSError, UnicodeDecodeError):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):
+                if isinstance(row := json.loads(line), list) and len(row) == 7: rows.append(row)
+    return rows
+
+# %% ../../nbs/06_identity.ipynb #y003
+@lru_cache(maxsize=1)
+def _by_name(path: Path, changed: int) -> dict[str, list[tuple[str, Facts]]]:
+    "The kept papers by DOI, arXiv id and title: where each is, and what identifies it."
+    found: dict[str, list[tuple[str, Facts]]] = {}
+    for where, key, title, people, year, doi, arxiv_id in _yours_in(path):
+        dois = {doi} - {None}
+        preprints = {one for one in dois if is_preprint(one)}
+        facts = Facts(dois - preprints, preprints, {arxiv_id} - {None}, {title}, frozenset(people), {year} - {None})
+        for name in {doi, arxiv_id, title} - {None, ""}:
+            found.setdefault(name, []).append((f"{where}, {key}" if key else where, facts))
+    return found
+
+def held_in(paper: Paper,
+            home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
+            ) -> str:  # as "Zotero, vaswani2017"; "": not there, or nothing is known
+    "Where a user has a paper."
+    path = user_folder(home) / _YOURS
+    try: changed = path.stat().st_mtime_ns
+    except OSError: return ""
+    kept, facts = _by_name(path, changed), facts_of(paper)
+    names = facts.dois | facts.preprint_dois | facts.arxiv_ids | facts.titles
+    told = [where for name in sorted(names) for where, own in kept.get(name, ()) if one_paper(facts, own)]
+    return "; ".join(dict.fromkeys(told))
 
 # %% ../../nbs/06_identity.ipynb #c005a
 _ENTITY = re.compile(r"&(?:#[0-9]+;?|#x[0-9a-f]{1,30};|[a-z][a-z0-9]{1,30};)", re.IGNORECASE | re.ASCII)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SOURCES', 'CHOICES', 'Chosen', 'ANY_SOURCE', 'SourceMaker', 'listed_names', 'year_range', 'work_types',
-           'listed_files', 'recipe_of', 'source_of', 'build', 'update_sources', 'CorpusAtHand', 'corpora_at_hand',
-           'step_of', 'main', 'Job', 'build_job', 'update_job']
+           'listed_files', 'recipe_of', 'source_of', 'build', 'update_sources', 'CorpusAtHand', 'used_corpora',
+           'remember_corpus', 'corpora_at_hand', 'step_of', 'main', 'Job', 'build_job', 'update_job', 'get_job']
 
 # %% ../../nbs/42_catalogue.ipynb #c003
 import hashlib
@@ -445,14 +445,38 @@ def _at_hand(folder: str) -> CorpusAtHand | None:
     except CiterecError: return None
 
 # %% ../../nbs/42_catalogue.ipynb #h003
+_USED = "corpora.txt"  # in the user's data: the paths of corpora, the last one first
+_MOST_USED = 20  # paths that are kept
+
+def used_corpora(home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
+                 ) -> list[str]:  # paths, the last one first
+    "The corpora that were opened in an app before."
+    from citerec.ground.files import user_folder
+    try: return (user_folder(home) / _USED).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError): return []
+
+def remember_corpus(folder: str | Path,
+                    home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
+                    ) -> None:
+    "Keep the path of a corpus, so that it is offered again; nothing happens where the user's data cannot be written."
+    from citerec.ground.files import user_folder, write_atomically
+    path = str(Path(folder).expanduser().resolve())
+    kept = [path, *(one for one in used_corpora(home) if one != path)][:_MOST_USED]
+    if kept == used_corpora(home) or "\n" in path: return
+    with suppress(OSError, CiterecError):
+        user_folder(home).mkdir(parents=True, exist_ok=True)
+        write_atomically(user_folder(home) / _USED, lambda file: file.write("\n".join(kept).encode()))
+
+# %% ../../nbs/42_catalogue.ipynb #h003b
 def corpora_at_hand(used: str | None = None,  # folder of the one in use, or "sample"; None: as in the settings
                     place: str | Path = ".",  # folder where to look
-                    ) -> list[CorpusAtHand]:  # the one in use first, then the sample, then by name
-    "The corpora in a folder and one level deeper, the sample, and the one in use."
+                    home: str | Path | None = None,  # folder of the user's data; None: the system's usual one
+                    ) -> list[CorpusAtHand]:  # the one in use first, the sample, by name, those used before
+    "The corpora in a folder and one level deeper, the sample, the one in use, and those that were used before."
     from citerec.ground.settings import load_settings
     found = sorted(p.parent for depth in ("*", "*/*") for p in Path(place).glob(f"{depth}/manifest.json"))
     seen = [p for p in found if not any(part.startswith(".") for part in p.relative_to(place).parts)]
-    folders = [used or load_settings().corpus, "sample", *seen]
+    folders = [used or load_settings().corpus, "sample", *seen, *used_corpora(home)]
     return list({one.folder: one for folder in folders if (one := _at_hand(str(folder)))}.values())
 
 # %% ../../nbs/42_catalogue.ipynb #j005
@@ -477,7 +501,7 @@ def main() -> None:
     "Do the task that the standard input names."
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    do = build if "source" in task else citerec.update  # a corpus may have come as a pack
+    do = build if "source" in task else citerec.get if "what" in task else citerec.update  # a corpus may come as a pack
     try: do(**task).close()
     except CiterecError as e: print(json.dumps([e.problem, e.fix]))
 
@@ -497,7 +521,7 @@ def _no_change(job: "Job") -> None: "Do nothing."
 class Job:
     "A build or an update in a process of its own."
     def __init__(self,
-                 task: dict[str, Any],  # arguments of `citerec.build` or, without a source, of `citerec.update`
+                 task: dict[str, Any],  # arguments of `citerec.build`, `citerec.get` or `citerec.update`
                  changed: Callable[["Job"], Any] = _no_change,  # called with the job at each step and at the end
                  ):
         self.folder, self.steps = Path(task["folder"]), dict[str, str]()  # name of a step -> how far it is
@@ -551,3 +575,11 @@ def update_job(folder: str | Path,  # a corpus that `build` made from named sour
                ) -> Job:
     "Start `citerec.update` in a process of its own."
     return Job({"folder": str(folder)}, changed)
+
+def get_job(what: str | Path,  # a recipe, a pack, or its address
+            folder: str | Path,  # folder of the corpus
+            changed: Callable[[Job], Any] = _no_change,  # called with the job at each step and at the end
+            **choices: Any,  # of `CHOICES`, in place of the recipe's own
+            ) -> Job:
+    "Start `citerec.get` in a process of its own."
+    return Job({"what": str(what), "folder": str(folder), **choices}, changed)

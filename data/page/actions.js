@@ -40,6 +40,7 @@ async function clicked(event, root, model) {
   model.send(told);
 }
 
+function opens(list) { list.closest(".citerec-chooser")?.querySelector(".citerec-opens")?.click(); }
 const CONTROLS = "button, summary, a, select, input[type=checkbox], [role=button]";
 function neighbour(node, root, step) {
   const cards = [...root.querySelectorAll(".citerec-card[data-paper]")];
@@ -48,9 +49,25 @@ function neighbour(node, root, step) {
     other.tagName === node.tagName && other.title === node.title && other.dataset.act === node.dataset.act);
   return twin ?? next?.querySelector(CONTROLS);
 }
+function listed(key, node, root) {  // keys of a list of papers; whether it is one
+  const cards = [...root.querySelectorAll(".citerec-card[data-paper]")].filter((card) => card.checkVisibility());
+  const card = node.closest?.(".citerec-card[data-paper]"), box = (other) => other?.querySelector("[data-act=select]");
+  const ranked = cards.find((other) => other.querySelector(".citerec-rank")?.textContent === key);
+  const next = cards[Math.max(0, cards.indexOf(card) + (key === "k" ? -1 : 1))];
+  if (/^[1-9]$/.test(key) && box(ranked)) { box(ranked).focus(); box(ranked).click(); }
+  else if ((key === "j" || key === "k") && box(next)) box(next).focus();
+  else if (key === "x" && box(card)) box(card).click();
+  else if (key === "o" && card?.closest(".citerec-compact")) card.classList.toggle("citerec-open");
+  else return false;
+  return true;
+}
 function typed(event, root, model) {
   const node = event.target, key = event.key, enter = key === "Enter", held = event.ctrlKey || event.metaKey;
   if (!(root.closest(".citerec-views") ?? root).contains(node)) return;
+  const first = key === "Escape" && root.contains(node) && node.matches(".citerec-text textarea") &&
+    root.querySelector(".citerec-card[data-paper] [data-act=select]");
+  if (first) { event.preventDefault(); event.stopImmediatePropagation(); first.focus(); return; }
+  if (enter && root.contains(node) && node.matches(".citerec-chooser select")) opens(node);
   const mine = root.contains(node), step = { ArrowDown: 1, ArrowUp: -1 }[key];
   if (enter && held && mine && node.matches(".citerec-text textarea")) {
     event.preventDefault(); event.stopImmediatePropagation();
@@ -60,6 +77,7 @@ function typed(event, root, model) {
   } else if (node.matches(CONTROLS) && !held && !event.altKey && key !== "Escape") {
     event.stopPropagation();
     const card = mine && step && !node.matches("select") && node.closest(".citerec-card[data-paper]");
+    if (mine && !node.matches("select") && listed(key, node, root)) event.preventDefault();
     const pressed = mine && node.matches("[role=button]") && (enter || key === " ");
     if (card || pressed) event.preventDefault();
     if (card) neighbour(node, root, step)?.focus();
@@ -95,6 +113,42 @@ function kept(root) {
   };
 }
 
+function rewritten(root) {  // on the page without a notebook, what was written outlives a reload
+  if (!window.citerecKeeps) return () => {};
+  const views = root.closest(".citerec-views"), first = views?.querySelector(".citerec-view") === root;
+  const at = [...views?.querySelectorAll(".citerec-view") ?? []].indexOf(root), store = window.sessionStorage;
+  const fields = () => [...root.querySelectorAll("textarea, input[type=text]")].filter((field) =>
+    field.placeholder && !field.closest(".citerec-export"));
+  const name = (field) => `citerec ${at} ${field.placeholder} ${field.closest(".widget-text")?.textContent ?? ""}`;
+  const keep = () => { for (const field of fields()) store.setItem(name(field), field.value); };
+  const note = (event) => {
+    if (event.type === "input") keep();
+    const head = first && event.target.closest?.(".citerec-head");
+    if (head && event.target.matches("select"))
+      store.setItem("citerec corpus", event.target.selectedOptions[0]?.textContent ?? "");
+    if (head && event.target.matches("button")) store.setItem("citerec view", event.target.textContent);
+  };
+  const told = (node) => { for (const type of ["input", "change"]) node.dispatchEvent(new Event(type, { bubbles: true })); };
+  for (const field of fields()) {
+    const before = store.getItem(name(field));
+    if (before && !field.value) { field.value = before; told(field); }
+  }
+  if (first) {
+    const list = views.querySelector(".citerec-head select"), before = store.getItem("citerec corpus");
+    const option = [...list?.options ?? []].find((one) => one.textContent === before);
+    if (option && !option.selected) { option.selected = true; told(list); }
+    [...views.querySelectorAll(".citerec-head button")].find((one) =>
+      one.textContent === store.getItem("citerec view"))?.click();
+  }
+  const where = first ? views : root;
+  for (const type of ["input", "change", "click"]) where.addEventListener(type, note);
+  window.addEventListener("pagehide", keep);  // what Python has written, as an example, is kept as well
+  return () => {
+    for (const type of ["input", "change", "click"]) where.removeEventListener(type, note);
+    window.removeEventListener("pagehide", keep);
+  };
+}
+
 const LARGEST = 200 * 2 ** 20;  // bytes of the files of one drop
 function brings(event, root) {
   const there = root.querySelector(".widget-upload")?.checkVisibility();
@@ -120,8 +174,9 @@ async function dropped(event, root, model) {
 }
 
 function render({ model, el }) {
-  let root = null, release = () => {};
+  let root = null, release = () => {}, forget = () => {};
   const click = (event) => clicked(event, root, model), key = (event) => typed(event, root, model);
+  const twice = (event) => { if (event.target.closest(".citerec-chooser select")) opens(event.target); };
   const drag = (event) => dragged(event, root), drop = (event) => dropped(event, root, model);
   const fill = ({ slot, html, focus }) => {
     const place = root.querySelector(`[data-slot="${CSS.escape(slot)}"]`);
@@ -135,17 +190,21 @@ function render({ model, el }) {
     clearInterval(looking);
     root.classList.add("citerec-ready");
     root.addEventListener("click", click);
+    root.addEventListener("dblclick", twice);
     for (const type of ["dragover", "dragleave"]) root.addEventListener(type, drag);
     root.addEventListener("drop", drop);
     window.addEventListener("keydown", key, true);
     release = kept(root);
+    forget = rewritten(root);
     model.on("msg:custom", fill);
     model.send({ act: "ready" });
   }, 50);
   return () => {
     clearInterval(looking);
     release();
+    forget();
     root?.removeEventListener("click", click);
+    root?.removeEventListener("dblclick", twice);
     for (const type of ["dragover", "dragleave"]) root?.removeEventListener(type, drag);
     root?.removeEventListener("drop", drop);
     window.removeEventListener("keydown", key, true);
