@@ -296,7 +296,7 @@ def nocited_in(front: str,  # YAML
     return [*(["*"] if "@*" in m[1] else []), *(key for key, *_ in _keys(m[1], 0, len(m[1]))[0])]
 
 # %% ../../nbs/15_markdown.ipynb #m022
-_READ = (".md", ".markdown", ".qmd", ".rmd", ".myst", ".mdx", ".txt")
+_READ = (".md", ".markdown", ".qmd", ".rmd", ".myst", ".mdx", ".ipynb", ".txt")
 _TOKEN = re.compile(r"\\|`+|\$|!?\[|\^\[|\{(?=[a-z][\w:-]{0,30}[}=]|[#.=%]|\{[<%])|<(?=[A-Za-z/])|&(?=[a-zA-Z#])"
                     r"|(?:https?|ftp)://|www\.|-?@(?=[\w{?])|\*+|(?<![\w_])_+(?=\S)|(?<=\S)_(?!\w)|(?<=\S)_{2,}+"
                     r"|~~|~(?=\\[A-Za-z])|\n[ \t]*>+[ \t]?|(?<=\w)@|---?|\.\.\.")
@@ -913,7 +913,8 @@ def _typst_file(r: TypstReader, a: int, at: int) -> int:
         end_paragraph(r.found)
         _follow(r, m[2], m[0], at)
         return m.end()
-    if m[2][0] != "@":  # of a package
+    path = None if m[2][0] == "@" else _locate(r.files.folder, m[2], r.found.files[r.number].path)  # @: of a package
+    if path and path.is_file():
         begin(r.found, "aside")
         _follow(r, m[2], m[0], at)
         finish(r.found)
