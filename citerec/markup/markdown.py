@@ -398,7 +398,7 @@ def _token(r: MarkdownReader, m: re.Match[str], b: int) -> int:
     return at
 
 # %% ../../nbs/15_markdown.ipynb #m023s
-def _cite(r: MarkdownReader, command: str, keys: list[tuple[str, int, int]], a: int, b: int, textual: bool) -> None:
+def _cite(r: "MarkdownReader | TypstReader", command: str, keys: list[tuple[str, int, int]], a: int, b: int, textual: bool) -> None:
     "A citation, or a slot where a key is only a placeholder."
     known = [k for k in keys if not is_no_key(k[0])]
     if not known: return r.found.slot(r.span(a, b))
@@ -592,7 +592,7 @@ def _entity(r: MarkdownReader, a: int, b: int) -> int:
     r.found.add(html.unescape(m[0]) if m else "&", r.span(a, m.end() if m else a + 1))
     return m.end() if m else a + 1
 
-def _address(r: MarkdownReader, a: int, b: int) -> int:
+def _address(r: "MarkdownReader | TypstReader", a: int, b: int) -> int:
     m = ADDRESS.match(r.text, a, b)
     end = m.end() if m else a + 4
     r.found.add(URL, r.span(a, end))
@@ -606,7 +606,7 @@ def _included(r: MarkdownReader, block: Block) -> None:
     elif m:
         for name in re.findall(r"[\"']([^\"']+)[\"']", m[2]): _follow(r, name, f'child="{name}"', block.start)
 
-def _follow(r: MarkdownReader, name: str, said: str, at: int) -> None:
+def _follow(r: "MarkdownReader | TypstReader", name: str, said: str, at: int) -> None:
     "Read a file that a draft includes, if it is in the draft's folder."
     path = _locate(r.files.folder, name, r.found.files[r.number].path)
     file = included(r.files, path, said, r.span(at, at + len(said)))

@@ -756,8 +756,9 @@ def cite_changes(manuscript: Manuscript,
             bibs, replaced = [file], [*replaced, line]
         else: bibs = [open_text(_file_for(manuscript, known), "text")]
         edits += [_bib_edit(file, [*(text for text, _ in new.values()), *kin]) for file in bibs]
-    for number, *change in replaced:
-        edits.append(Edit(manuscript.files[number].path or main, *stored_change(manuscript.files[number], *change)))
+    for number, start, end, text in replaced:
+        file = manuscript.files[number]
+        edits.append(Edit(file.path or main, *stored_change(file, start, end, text)))
     touched = {f.path: f.stored for f in (manuscript.files[n] for n in sorted({r[0] for r in replaced}))}
     names = ", ".join(dict.fromkeys(keys.values()))
     notes = tuple(f"{key} has no {lack}: complete the entry." for key, (_, paper) in new.items()

@@ -446,7 +446,7 @@ def chapters_in(settings: Path,  # one of `PROJECTS`
     "The chapters that the settings of a book list."
     told, folder = yaml_value(text), settings.parent.resolve()
     if not isinstance(told, dict): return []
-    project = told.get("project") if isinstance(told.get("project"), dict) else {}
+    project = told["project"] if isinstance(told.get("project"), dict) else {}
     if settings.name == "_quarto.yml": listed = told.get("book") if project.get("type") == "book" else None
     elif settings.name == _MYST:
         if not (listed := project.get("toc")): return _pages(folder)
