@@ -398,7 +398,8 @@ def _token(r: MarkdownReader, m: re.Match[str], b: int) -> int:
     return at
 
 # %% ../../nbs/15_markdown.ipynb #m023s
-def _cite(r: "MarkdownReader | TypstReader", command: str, keys: list[tuple[str, int, int]], a: int, b: int, textual: bool) -> None:
+def _cite(r: "MarkdownReader | TypstReader", command: str, keys: list[tuple[str, int, int]], a: int, b: int,
+          textual: bool) -> None:
     "A citation, or a slot where a key is only a placeholder."
     known = [k for k in keys if not is_no_key(k[0])]
     if not known: return r.found.slot(r.span(a, b))
@@ -794,6 +795,7 @@ _TYPST_STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"")
 _TYPST_NAMED = re.compile(r"(?<![\w-])[a-z][a-z-]*[ ]?:[ ]*(?:\"[^\"\n]*\"|[^,()\s]+)")  # an argument with a name
 _TYPST_KEYS = re.compile(rf"<({_TYPST_NAME})>|label\([ ]*\"((?:[^\"\\\n])+)\"[ ]*\)")
 _TYPST_FORM = re.compile(r"\bform[ ]*:[ ]*(?:\"(\w+)\"|none)")
+_SPACES = re.compile(r"[ \t\x00]*+")
 _TYPST_ASIDE = frozenset("figure table grid image bibliography outline raw equation page context".split())
 _TYPST_STATEMENTS = frozenset("let set show".split())
 _TYPST_FLOW = frozenset("if for while".split())
@@ -816,8 +818,6 @@ def _typst_code(r: TypstReader, a: int, at: int) -> int:
         r.add(VALUE, a, at)
         return at + (text[at : at + 1] == ";")
     return _typst_call(r, a, name, at)
-
-_SPACES = re.compile(r"[ \t\x00]*+")
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
     m = pattern.match(text, at)
@@ -894,6 +894,7 @@ def _typst_flow(r: TypstReader, at: int) -> int:
         at, more = (other.end(), True) if other else (at, False)
     return at
 
+# %% ../../nbs/15_markdown.ipynb #q215
 _TYPST_ARGUMENTS = re.compile(r"\((?:[^()\[\]\"]|\"[^\"\n]*\"|\([^()]{0,300}\)|\[[^\[\]]{0,300}\]){0,500}+\)")
 
 def _typst_cite(r: TypstReader, a: int, at: int) -> int:
@@ -903,7 +904,9 @@ def _typst_cite(r: TypstReader, a: int, at: int) -> int:
     end, form = close.end(), _TYPST_FORM.search(close[0])
     keys = [(m[1] or m[2], *m.span(1 if m[1] else 2)) for m in _TYPST_KEYS.finditer(r.text, at, end)][:1]
     if form and not form[1]: r.found.nocited += [key for key, *_ in keys]
-    else: _cite(r, f"#cite:{form[1]}" if form else "#cite", keys, a, end, bool(form) and form[1] in ("prose", "author"))
+    else:
+        name = f"#cite:{form[1]}" if form else "#cite"
+        _cite(r, name, keys, a, end, name in ("#cite:prose", "#cite:author"))
     return end + (r.text[end : end + 1] == ";")
 
 def _typst_bibliography(r: TypstReader, arguments: str) -> None:

@@ -313,8 +313,9 @@ def open_text(path: Path,
         if not path.is_file(): raise InputError(f"{path} is no ordinary file.", "Name a file of text.")
         size = path.stat().st_size
         book = path.suffix.lower() == ".ipynb"
-        if size > (largest := LARGEST * (10 if book else 1)): raise InputError(f"{path} has {size / 1e6:,.0f} MB; a draft has at most "
-                                            f"{largest / 1e6:.0f} MB.", "Split it, or name another file.")
+        if size > (most := LARGEST * (10 if book else 1)):
+            raise InputError(f"{path} has {size / 1e6:,.0f} MB; a draft has at most {most / 1e6:.0f} MB.",
+                             "Split it, or name another file.")
         data = path.read_bytes()
     except (OSError, ValueError) as e:
         raise InputError(f"{path} cannot be read: {getattr(e, 'strerror', None) or e}.", "Check the path.") from None

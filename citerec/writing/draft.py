@@ -1060,7 +1060,7 @@ def checked_fixes(path: str | os.PathLike[str],  # a draft, or a bibliography: .
                   bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
                   registries: Sequence[Registry] = (),  # registries of titles that were opened
                   look_up: Any = None,  # asks services for papers; None: offline
-                  format: Format | None = None,  # of a draft: latex, markdown, typst or text; None: by the end of its name
+                  format: Format | None = None,  # of a draft: latex, markdown, typst or text; None: by its name
                   today: date | None = None,  # None: from the clock
                   progress: bool = False,  # show progress bars
                   ) -> Change:  # shows itself as a diff; nothing is written until `apply`
