@@ -693,7 +693,7 @@ def _remark_html(r: Remark, base: Path) -> str:
     change = f"<br><del>{before}</del> → <ins>{after}</ins>" if r.change else ""
     fix = f' <span class="dim">{_e(r.fix)}</span>' if r.fix else ""
     return f'<li><span class="{r.severity}">{r.severity}</span> {_e(r.message)}{fix}{change}<br>' \
-           f'<span class="place">{_e(_within(r.path, base))}:{r.line}</span></li>'
+           f'<span class="place">{_e(_within(r.path, base))}:{r.cell or r.line}</span></li>'
 
 def _groups_html(remarks: Iterable[Remark], venue: Venue | None, base: Path) -> str:
     "Remarks on the page, the kinds with errors open."
