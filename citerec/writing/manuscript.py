@@ -271,12 +271,18 @@ _BESIDE = 50  # files of a folder that are looked at
 _WILD = re.compile(r"[*?\[{]")  # of a pattern
 
 _MYST = "myst.yml"
-_BUILT = re.compile(r"(?:^|/)(?:[._]|node_modules)")  # a folder that a project does not read
+_BUILT = re.compile(r"[._]|node_modules$|venv$")  # how names of folders begin that a project does not read
+
+def _under(folder: Path, *ends: str) -> Iterator[Path]:
+    "The files of a project whose names end so."
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not _BUILT.match(name))
+        yield from (Path(here) / name for name in sorted(names) if name.lower().endswith(ends))
 
 def _all_in(folder: Path) -> list[Path]:
     "All .bib files of a project of MyST, which reads them where its settings name none."
-    found = (p for p in folder.rglob("*.bib") if not _BUILT.search(p.relative_to(folder).as_posix()))
-    return sorted(p.resolve() for p in islice(found, _BESIDE) if p.is_file() and p.resolve().is_relative_to(folder))
+    found = islice(_under(folder, ".bib"), _BESIDE)
+    return sorted(p.resolve() for p in found if p.is_file() and p.resolve().is_relative_to(folder))
 
 def _matching(place: Path, project: Path, name: str) -> list[Path]:
     "The files in a folder that a pattern of biber names, such as `refs/*.bib` or `{a,b}.bib`."
@@ -438,8 +444,7 @@ def _listed(told: Any, depth: int = 0) -> Iterator[str]:
 
 def _pages(folder: Path) -> list[str]:
     "The Markdown files and notebooks of a project of MyST without a list."
-    found = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.suffix.lower() in (".md", ".ipynb"))
-    names = [*islice((name for name in found if not _BUILT.search(name)), MOST_FILES)]
+    names = [p.relative_to(folder).as_posix() for p in islice(_under(folder, ".md", ".ipynb"), MOST_FILES)]
     return sorted(names, key=lambda name: (name.count("/"), Path(name).stem.lower() not in _FIRST, name))
 
 def chapters_in(settings: Path,  # one of `PROJECTS`
