@@ -287,7 +287,7 @@ def filled_html(filled: "list[Filled]") -> str:
     def place(at: int, one: "Filled") -> str:
         cards = "".join(card(r, acts=_cite_here(f"{at} {r.paper_id}")) for r in one.recommendations)
         sure = f": {one.sureness}" if one.strength else ""
-        said = f'<h4 style="margin:.8rem 0 .2rem">Line {one.line}{sure}</h4>'
+        said = f'<h4 style="margin:.8rem 0 .2rem">{escape(one.where.capitalize())}{sure}</h4>'
         said += f"<p>{escape(one_line(one.sentence.text))}</p>"
         return said + (cards or "<p>Nothing in this corpus fits.</p>")
     places = "".join(place(at, one) for at, one in enumerate(filled))
