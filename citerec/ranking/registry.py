@@ -879,7 +879,7 @@ class _Parts:
 
 # %% ../../nbs/47_registry.ipynb #q470
 def _shared(parts: _Parts, rows: np.ndarray, authors: Sequence[str]) -> np.ndarray:
-    "How many people of each row have a surname of these authors."
+    "How much the people of each row agree with these authors: the bits of the surnames that both have."
     counts, people = parts.arrays["count"][rows] & _MOST_PEOPLE, _wide(parts.arrays["people"][rows])
     out, names = np.zeros(len(rows), dtype=np.int64), _surnames([*map(unescape, authors)])
     widths = np.array([*map(_width, range(_MOST_PEOPLE + 1))])[counts]
@@ -887,7 +887,7 @@ def _shared(parts: _Parts, rows: np.ndarray, authors: Sequence[str]) -> np.ndarr
         codes = [_person(name) >> (16 - width) for name in names]
         for i in range(min(_PEOPLE // width, _KEPT)):
             own = people >> (i * width) & (1 << width) - 1
-            out += (widths == width) & (counts > i) & np.isin(own, codes)
+            out += width * ((widths == width) & (counts > i) & np.isin(own, codes))
     return out
 
 # %% ../../nbs/47_registry.ipynb #r071
@@ -1063,10 +1063,13 @@ def _rows_of(parts: _Parts, title: str, near: bool, authors: Sequence[str] = ())
     form = _form_of(words)
     found = dict.fromkeys(_exact(parts, form).tolist(), "exact")
     if near and not found: found = _near(parts, form) or _joined_titles(parts, form)
-    rows = np.array([*found], dtype=np.int64)
-    shared = _shared(parts, rows, authors)
-    if near and not shared.any() and (authors or not found): found |= _subtitled(parts, form, title, authors) | found
-    return {row: found[row] for row in rows[np.argsort(-shared, kind="stable")].tolist()} | found
+    def agreeing() -> tuple[np.ndarray, np.ndarray]:
+        rows = np.array([*found], dtype=np.int64)
+        return rows, _shared(parts, rows, authors)
+    if near and (not found or authors and not agreeing()[1].any()):
+        found |= _subtitled(parts, form, title, authors) | found
+    rows, shared = agreeing()
+    return {row: found[row] for row in rows[np.argsort(-shared, kind="stable")].tolist()}
 
 # %% ../../nbs/47_registry.ipynb #r081
 @dataclass(frozen=True)
@@ -1214,10 +1217,12 @@ def _lines(parts: _Parts, name: str) -> tuple[str, ...]:
 def _works_at(parts: _Parts, venue: str, year: int | None) -> int:
     "Works that are listed at a venue."
     key = _venue_key(venue)
-    numbers = np.flatnonzero(parts.arrays["venue.keys"] == _hash(key)) if key else ()
-    wanted = np.isin(parts.arrays["coverage.venue"], numbers)
-    if year is not None: wanted &= parts.arrays["coverage.year"] == _year_byte(year)
-    return int(parts.arrays["coverage.works"][wanted].sum()) if year is None or _year_byte(year) else 0
+    numbers = np.flatnonzero(parts.arrays["venue.keys"] == _hash(key)).tolist() if key else []
+    venues, years, works = (parts.arrays[f"coverage.{name}"] for name in ("venue", "year", "works"))
+    out, wanted = 0, _year_byte(year)
+    for a, z in (np.searchsorted(venues, (number, number + 1)).tolist() for number in numbers):
+        out += int(works[a:z].sum() if year is None else works[a:z][years[a:z] == wanted].sum())
+    return out if year is None or wanted else 0
 
 def _retraction(parts: _Parts, doi: str | None) -> Retraction | None:
     "The notice about a DOI."

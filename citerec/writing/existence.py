@@ -250,7 +250,8 @@ def _people_of(corpus: Corpus) -> tuple[frozenset[str], frozenset[tuple[str, str
 def _venues_of(corpus: Corpus) -> Counter[tuple[str, int | None]]:  # by name and year, and by name and None
     "How many papers of each venue a corpus holds."
     venues = Counter[tuple[str, int | None]]()
-    for (venue, year), papers in Counter(zip(corpus.store.by_row.venues(), corpus.columns.years, strict=True)).items():
+    by_row = corpus.store.by_row
+    for (venue, year), papers in Counter(zip(by_row.venues(), by_row.years().tolist(), strict=True)).items():
         for name in venues_of(venue) or [title_key(venue)] if venue else ():
             for when in {None, year or None}: venues[name, when] += papers
     return venues
@@ -258,7 +259,7 @@ def _venues_of(corpus: Corpus) -> Counter[tuple[str, int | None]]:  # by name an
 @remembered(1)
 def _newest_of(corpus: Corpus) -> int:
     "The last year of a corpus' papers; 0 where no year is known."
-    return max(filter(None, corpus.columns.years), default=0)
+    return int(corpus.store.by_row.years().max(initial=0))
 
 _NAMED = re.compile(r"(?<=^sample)-.*")  # what follows the name in the folder of the sample
 _NEAR = 50  # titles that are compared with one of a reference
@@ -493,9 +494,12 @@ _NOT_COVERED = .05  # coverage of a venue and year of which no place lists anyth
 def _is_covered(paper: Paper, places: Sequence[RecordPlace]) -> bool:
     "Whether the places list anything of the year of a reference, and of its venue if they know that."
     if not paper.year or not places: return True
-    knowing = [p for p in places if p.works_at(paper.venue or "") > 1] if is_place(paper.venue) else []
-    if not knowing: return any(place.newest >= paper.year for place in places)
-    return any(place.works_at(paper.venue or "", year) for place in knowing for year in (paper.year, paper.year + 1))
+    venue, known = paper.venue or "", False
+    for place in places if is_place(venue) else ():
+        if place.works_at(venue) <= 1: continue
+        if place.works_at(venue, paper.year) or place.works_at(venue, paper.year + 1): return True
+        known = True
+    return not known and any(place.newest >= paper.year for place in places)
 
 def coverages(entries: Sequence[BibliographyEntry],  # of a bibliography
               found: Sequence[bool],  # whether each was found
