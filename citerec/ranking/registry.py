@@ -843,7 +843,7 @@ class _Parts:
         _, version, length, crc32, whole = _START.unpack(start)
         if version != VERSION:
             raise CorpusError(f"{self.path} is a registry of version {version}; this citerec reads version {VERSION}.",
-                              "Build it again" + (", or update citerec." if version > VERSION else "."))
+                              _MORE_RECORDS + (" Or update citerec." if version > VERSION else ""))
         if size < whole: raise self._damaged(f"it has {size:,} of {whole:,} bytes")
         header = f.read(length)
         if size > whole or zlib.crc32(header) != crc32: raise self._damaged("its header")
