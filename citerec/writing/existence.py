@@ -214,7 +214,7 @@ class RegistryPlace:
         "Whether an identifier belongs to a work with another title."
         doi, arxiv_id = identifiers(paper)
         listed = [*(self.registry.by_doi(doi) if doi else []), *(self.registry.by_arxiv(arxiv_id) if arxiv_id else [])]
-        titled = {listing.row for listing in self.registry.find(paper.title)} if listed else set()
+        titled = {one.row for one in self.registry.find(paper.title, k=99)} if listed else set()
         return ["another work" for listing in listed if listing.row not in titled]
 
     def knows_author(self, name: str) -> bool:
