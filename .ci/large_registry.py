@@ -144,7 +144,7 @@ def main() -> int:
     folder, count = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 6_000_000
     folder.mkdir(parents=True, exist_ok=True)
     begun = time.perf_counter()
-    if not (folder / "arxiv.gz").exists():
+    if not all((folder / name).exists() for name in ("works.json", "arxiv.gz")):
         write(folder, count)
         print(f"made {count:,} works in {time.perf_counter() - begun:.0f} s", flush=True)
     works = json.loads((folder / "works.json").read_text())
