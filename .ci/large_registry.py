@@ -21,7 +21,7 @@ VOCABULARY, PHRASES, PEOPLE = 60_000, 3_000, 30_000  # different words; frequent
 LENGTHS = ([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18], [1, 3, 5, 8, 11, 13, 14, 13, 11, 9, 6, 4, 2, 1])
 ASKED = 400  # titles of each kind
 MOST = {"bytes a work": 40, "size in MB": 250, "memory in GB": 2}
-SLOWEST = 5  # ms, the median of each kind
+SLOWEST = 5  # ms, 95 % of each kind
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -69,8 +69,8 @@ def entry(kind: str, key: str, title: str, authors: list[str], year: int, venue:
             f"<{field}>{venue}</{field}>{more}\n</{kind}>\n")
 
 
-def write(folder: Path, count: int) -> list[str]:
-    """Write the dumps; returns some of the titles."""
+def write(folder: Path, count: int) -> None:
+    """Write the dumps, and some of the titles with their authors."""
     make, kept, numbers = Maker(1), [], {}
     rng, step = make.rng, max(count // (3 * ASKED), 1)
     with (gzip.open(folder / "dblp.part.gz", "wt", compresslevel=1) as dblp,
@@ -78,7 +78,7 @@ def write(folder: Path, count: int) -> list[str]:
         dblp.write('<?xml version="1.0" encoding="ISO-8859-1"?>\n<!DOCTYPE dblp SYSTEM "dblp.dtd">\n<dblp>\n')
         for i in range(count):
             title, authors, year, what = make.title(), make.authors(), rng.randrange(1990, 2027), rng.random()
-            if i % step == 0: kept.append(title)
+            if i % step == 0: kept.append((title, authors))
             doi = f"\n<ee>https://doi.org/10.{1000 + i % 90}/made.{i}</ee>" if rng.random() < .75 else ""
             place = f"VENUE{rng.randrange(60) if rng.random() < .5 else rng.randrange(6_000)} Conf"
             if what < .80: dblp.write(entry("inproceedings", f"conf/{i}", title, authors, year, place, doi))
@@ -95,9 +95,8 @@ def write(folder: Path, count: int) -> list[str]:
                 "versions": [{"version": "v1", "created": f"Mon, 2 Apr 20{month[:2]} 19:18:42 GMT"}],
                 "authors_parsed": [[a[3:], a[:2], ""] for a in authors]}) + "\n")
         dblp.write("</dblp>\n")
-    (folder / "titles.json").write_text(json.dumps(kept))
+    (folder / "works.json").write_text(json.dumps(kept))
     for name in ("dblp", "arxiv"): (folder / f"{name}.part.gz").rename(folder / f"{name}.gz")
-    return kept
 
 
 def altered(make: Maker, title: str, kind: str, other: str) -> str | None:
@@ -105,7 +104,7 @@ def altered(make: Maker, title: str, kind: str, other: str) -> str | None:
     words, rng = title.split(), make.rng
     at = rng.randrange(len(words))
     if kind == "joined": return f"{title} {other}" if min(len(words), len(other.split())) > 3 else None
-    if kind == "no subtitle": return title.partition(":")[0] if ":" in title else None
+    if kind.startswith("no subtitle"): return title.partition(":")[0] if ":" in title else None
     if len(words) < 6: return None
     if kind == "word replaced": words[at] = rng.choice(make.words)
     elif kind == "word added": words.insert(at, rng.choice(make.words))
@@ -117,27 +116,27 @@ def altered(make: Maker, title: str, kind: str, other: str) -> str | None:
     return " ".join(words)
 
 
-def ask(registry: Registry, titles: list[str]) -> list[str]:
+def ask(registry: Registry, works: list[tuple[str, list[str]]]) -> list[str]:
     """Look faulty titles up, and print how many were found and how long it took."""
     make, slow, rng = Maker(2), [], random.Random(3)
     kinds = ("exact", "word replaced", "word added", "word missing", "a letter off", "two letters off", "no subtitle",
-             "joined", "not listed")
-    print(f"{'titles':16}{'asked':>7}{'found':>8}{'median ms':>11}{'95 % ms':>9}{'most ms':>9}")
+             "no subtitle, authors", "joined", "not listed")
+    print(f"{'titles':21}{'asked':>7}{'found':>8}{'median ms':>11}{'95 % ms':>9}{'most ms':>9}")
     for kind in kinds:
         times, found, asked = [], 0, 0
-        for title in rng.sample(titles, min(len(titles), 2 * ASKED)):
-            said = make.title() if kind == "not listed" else altered(make, title, kind, rng.choice(titles))
+        for title, authors in rng.sample(works, len(works)):
+            said = make.title() if kind == "not listed" else altered(make, title, kind, rng.choice(works)[0])
             if not said or asked == ASKED: continue
             rows = {one.row for part in ([title] if kind != "not listed" else []) for one in registry.find(part, k=9)}
             begun = time.perf_counter()
-            listed = registry.find(said)
+            listed = registry.find(said, authors=authors if kind.endswith("authors") else ())
             times.append(1000 * (time.perf_counter() - begun))
             asked += 1
             found += bool(listed) if kind == "not listed" else any(one.row in rows for one in listed)
         times.sort()
         median, late = times[len(times) // 2], times[int(len(times) * .95)]
-        print(f"{kind:16}{asked:7}{found / asked:8.1%}{median:11.2f}{late:9.2f}{times[-1]:9.2f}", flush=True)
-        if median > SLOWEST: slow.append(f"{kind}: {median:.1f} ms, at most {SLOWEST}")
+        print(f"{kind:21}{asked:7}{found / asked:8.1%}{median:11.2f}{late:9.2f}{times[-1]:9.2f}", flush=True)
+        if late > SLOWEST: slow.append(f"{kind}: {late:.1f} ms, at most {SLOWEST}")
     return slow
 
 
@@ -145,10 +144,10 @@ def main() -> int:
     folder, count = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 6_000_000
     folder.mkdir(parents=True, exist_ok=True)
     begun = time.perf_counter()
-    if not (folder / "arxiv.gz").exists():
+    if not all((folder / name).exists() for name in ("works.json", "arxiv.gz")):
         write(folder, count)
         print(f"made {count:,} works in {time.perf_counter() - begun:.0f} s", flush=True)
-    titles = json.loads((folder / "titles.json").read_text())
+    works = json.loads((folder / "works.json").read_text())
     begun = time.perf_counter()
     registry = build_registry(folder / "large.registry", dblp=folder / "dblp.gz", arxiv=folder / "arxiv.gz")
     memory, size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, registry.path.stat().st_size
@@ -162,7 +161,7 @@ def main() -> int:
     print(f"checked in {1000 * (time.perf_counter() - begun):.0f} ms: {wrong or 'whole'}", flush=True)
     measured = {"bytes a work": size / len(registry), "size in MB": size / 1e6, "memory in GB": memory}
     faults = [f"{name}: {measured[name]:.1f}, at most {most}" for name, most in MOST.items() if measured[name] > most]
-    faults += ask(registry, titles)
+    faults += ask(registry, works)
     for fault in faults: print(f"TOO MUCH: {fault}")
     return bool(faults or wrong)
 

@@ -278,12 +278,16 @@ def test_fix(folder, capsys):
         code, told = said_by(capsys, "check", file, "--fix")
         assert code == 1 and "+@inproceedings{adam" in told
         assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-        assert said_by(capsys, "check", file, "--fix", "--apply", "--venue", "neurips")[0] == 0
+        assert said_by(capsys, "check", file, "--fix", "--apply")[0] == 0
         assert b"@inproceedings{adam" in (folder / "refs.bib").read_bytes()
         code, told = said_by(capsys, "check", file, "--fix")
         assert code == 0 and "nothing changes" in told
-        assert said_by(capsys, "draft", "undo", file)[0] == 0
+        assert said_by(capsys, "undo", file)[0] == 0
         assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    assert said_by(capsys, "check", "refs.bib", "--fix", "--venue", "neurips")[0] == 2
+    (folder / "more.bib").write_bytes(before["refs.bib"])
+    code, told = said_by(capsys, "check", "refs.bib", "more.bib", "--fix")
+    assert code == 1 and told.count("+@inproceedings{adam") == 2
     for name in ("refs.ris", "paper.pdf", "paper.docx"):
         code, told = said_by(capsys, "check", name, "--fix")
         assert code == 2 and f"{name} is no BibTeX file, and only those are mended." in told

@@ -9,7 +9,7 @@ __all__ = ['LETTERS_IN_FULL', 'VENUES', 'CONFERENCES', 'JOURNALS', 'PREPRINTS', 
 # %% ../../nbs/19_names.ipynb #c003
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -235,11 +235,16 @@ def _written_out(venue: str) -> str:
     return re.sub(r"\b([a-z]+)\.", lambda m: _WORDS_SHORTENED.get(m[1], m[0]), venue)
 
 # %% ../../nbs/19_names.ipynb #vc020
+@cache
+def _known_venues() -> list[tuple[str, re.Pattern[str]]]:
+    "Short names of venues, and the patterns by which each is known."
+    return [(name, re.compile(pattern)) for name, pattern in (CONFERENCES | JOURNALS).items()]
+
 @lru_cache(maxsize=4096)
 def venues_of(text: str,  # a venue, as an entry or a record has it
               ) -> frozenset[str]:  # empty if it is unknown or a workshop
     "The usual abbreviations of the venues that a text names."
+    if NO_MAIN_VENUE.search(text) or PREPRINTS.search(text): return frozenset()
     plain = re.sub(r"[{}\\\"]|\b(?:19|20)\d\d\b|'\d\d\b", " ", text.casefold())
     plain = _written_out(" ".join(re.sub(r"[&]", " and ", plain).split())).strip(" .,")
-    if NO_MAIN_VENUE.search(text) or PREPRINTS.search(text): return frozenset()
-    return frozenset(n for n, pattern in (CONFERENCES | JOURNALS).items() if re.search(pattern, plain))
+    return frozenset(name for name, pattern in _known_venues() if pattern.search(plain))

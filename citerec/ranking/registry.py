@@ -18,6 +18,7 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
@@ -26,7 +27,8 @@ from html import escape
 from itertools import combinations, islice
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 from xml.parsers import expat
 
 import numpy as np
@@ -337,11 +339,43 @@ def _marks(keys: np.ndarray,  # 64 bits each
     first, second = keys & np.uint64(0xffffffff), keys >> np.uint64(32) | np.uint64(1)
     return (first[:, None] + second[:, None] * np.arange(_MARKS, dtype=np.uint64)) % np.uint64(bits)
 
-def _bloom(keys: np.ndarray) -> np.ndarray:  # bytes
+_RUN, _SHARES = 1 << 20, 16  # keys that are sorted at a time; shares, by their first bits, that are read at a time
+
+class _Keys:
+    "Keys as they come, in sorted runs in a temporary file."
+    def __init__(self, file: IO[bytes]):
+        self.file, self.new, self.runs = file, array("Q"), list[list[int]]()  # runs: where each share begins
+
+    def add(self, keys: Iterable[int]) -> None:
+        "Take keys of 64 bits."
+        self.new.extend(keys)
+        if len(self.new) >= _RUN: self.close()
+
+    def close(self) -> None:
+        "Sort the keys that came last, and write them."
+        keys, begin = np.unique(np.array(self.new, dtype=np.uint64)), self.runs[-1][-1] if self.runs else 0
+        bounds = np.searchsorted(keys, np.arange(1, _SHARES, dtype=np.uint64) << np.uint64(60))
+        self.runs.append([begin, *(begin + bounds).tolist(), begin + len(keys)])
+        self.file.seek(8 * begin)
+        self.file.write(keys.tobytes())
+        self.new = array("Q")
+
+    def shares(self) -> Iterator[np.ndarray]:
+        "All keys in their order, each once, in several arrays."
+        if self.new: self.close()
+        for i in range(_SHARES):
+            some = [np.zeros(0, dtype=np.uint64)]
+            for run in self.runs:
+                self.file.seek(8 * run[i])
+                some.append(np.frombuffer(self.file.read(8 * (run[i + 1] - run[i])), dtype=np.uint64))
+            yield np.unique(np.concatenate(some))
+
+def _bloom(keys: _Keys) -> np.ndarray:  # bytes
     "A filter that knows these keys."
-    bits = max(_BITS * len(keys) + 7 >> 3, 1) * 8
+    bits = max(_BITS * sum(map(len, keys.shares())) + 7 >> 3, 1) * 8
     out = np.zeros(bits, dtype=bool)
-    for at in range(0, len(keys), 1 << 20): out[_marks(keys[at : at + (1 << 20)], bits).ravel()] = True
+    for share in keys.shares():
+        for at in range(0, len(share), 1 << 18): out[_marks(share[at : at + (1 << 18)], bits).ravel()] = True
     return np.packbits(out)
 
 def _in_bloom(filter_: np.ndarray, key: int) -> bool:
@@ -353,29 +387,19 @@ def _pair_key(a: str, b: str) -> int: return _hash("\n".join(sorted((a, b))))
 
 class _Crowd:
     "The people of the works that were read, as keys, and the prefixes of their DOIs."
-    def __init__(self) -> None:
-        self.kept: dict[str, list[Any]] = {"names": [array("Q")], "pairs": [array("Q")]}
-        self.prefixes = Counter[str]()
+    def __init__(self, new_file: Callable[[], IO[bytes]] = TemporaryFile):
+        self.names, self.pairs, self.prefixes = _Keys(new_file()), _Keys(new_file()), Counter[str]()
 
     def add(self, work: Work) -> None:
         "Remember who wrote a work."
-        names = {form for name in work.authors for form in name_forms(name)}
-        self.kept["names"][-1].extend(map(_hash, names))
-        self.kept["pairs"][-1].extend(_pair_key(a, b) for a, b in pairs_of(work.authors))
+        self.names.add(map(_hash, {form for name in work.authors for form in name_forms(name)}))
+        self.pairs.add(_pair_key(a, b) for a, b in pairs_of(work.authors))
         if work.doi: self.prefixes[work.doi.partition("/")[0]] += 1
-
-    def thin_out(self) -> None:
-        "Keep each key once."
-        for blocks in self.kept.values():
-            keys = np.unique(np.concatenate([np.frombuffer(b, dtype=np.uint64) for b in blocks if len(b)] or
-                                            [np.zeros(0, dtype=np.uint64)]))
-            blocks[:] = [keys, array("Q")]
 
     def parts(self) -> dict[str, np.ndarray]:
         "The sections of a registry that know people and prefixes."
-        self.thin_out()
         prefixes = sorted(self.prefixes.items())
-        return {"names": _bloom(self.kept.pop("names")[0]), "pairs": _bloom(self.kept.pop("pairs")[0]),
+        return {"names": _bloom(self.names), "pairs": _bloom(self.pairs),
                 "prefixes": np.frombuffer("\n".join(p for p, _ in prefixes).encode(), dtype=np.uint8),
                 "prefix.works": np.array([works for _, works in prefixes], dtype="<u4")}
 
@@ -498,9 +522,8 @@ _RECORD = np.dtype([("title", "u8"), ("first", "u4"), ("middle", "u4"), ("last",
                     ("sketch", "u8"), ("letters", "u4"), ("words", "u1"), ("kind", "u1"), ("year", "u1"),
                     ("venue", "u4"), ("people", "u8"), ("count", "u1"), ("doi", "u8"), ("arxiv", "u4")])
 _YEAR_ZERO = 1800  # years are counted from here in one byte; 0: unknown
-_THINNED = 25  # blocks after which people who came twice are dropped
 _BLOCK = 20_000  # records at a time
-_HAS_DOI, _AND_MORE = 128, 64  # bits beside the number of authors: a DOI is listed; the source lists not all of them
+_AND_MORE = 64  # a bit beside the number of authors: the source lists not all of them
 _SUBTITLE = re.compile(r"[:?!]\s|\s[-–—]+\s|[–—]")  # what parts a title from its subtitle
 
 def _halves(title: str) -> tuple[str, str]:
@@ -529,10 +552,10 @@ def _as_numbers(work: Work, venue: int) -> tuple[int, ...] | None:  # None where
             _arxiv_number(work.arxiv_id or ""))
 
 class _Collection:
-    "Records as they come, as blocks of numbers."
-    def __init__(self) -> None:
-        self.blocks, self.rows, self.venues = list[np.ndarray](), list[tuple[int, ...]](), {"": 0, "arXiv": 1}
-        self.crowd = _Crowd()
+    "Records as they come, as numbers in temporary files."
+    def __init__(self, new_file: Callable[[], IO[bytes]] = TemporaryFile):
+        self.files = {name: new_file() for name in _RECORD.names or ()}
+        self.rows, self.venues, self.crowd = list[tuple[int, ...]](), {"": 0, "arXiv": 1}, _Crowd(new_file)
 
     def add(self, work: Work) -> bool:
         "Keep a work, if its title has words."
@@ -545,13 +568,15 @@ class _Collection:
         return True
 
     def close(self) -> None:
-        if self.rows: self.blocks.append(np.array(self.rows, dtype=_RECORD))
+        "Write the records that came last."
+        block = np.array(self.rows, dtype=_RECORD)
+        for name, file in self.files.items(): file.write(block[name].tobytes())
         self.rows.clear()
-        if len(self.blocks) % _THINNED == 0: self.crowd.thin_out()
 
     def __getitem__(self, name: str) -> np.ndarray:
         "One field of all records."
-        return np.concatenate([block[name] for block in self.blocks])
+        self.files[name].seek(0)
+        return np.frombuffer(self.files[name].read(), dtype=_RECORD[name])
 
 # %% ../../nbs/47_registry.ipynb #r054
 _TELLING = 4  # words of a title that identifies a work where authors are unknown
@@ -626,9 +651,9 @@ def _grouped(collected: _Collection) -> _Grouping:
     return _Grouping(records, np.cumsum(leading) - 1, leading)
 
 # %% ../../nbs/47_registry.ipynb #r059
-_MAGIC, VERSION = b"citereg\n", 1
+_MAGIC, VERSION = b"citereg\n", 2
 _START = struct.Struct("<8sIIIQ")  # magic, version, length and CRC-32 of the header, bytes of the file
-_PER_BUCKET = 12  # rows in a bucket
+_PER_BUCKET = 24  # rows in a bucket, at most on average
 
 def _narrow(values: np.ndarray, width: int) -> np.ndarray:
     "Numbers as rows of so many bytes."
@@ -652,7 +677,7 @@ def _directory(buckets: np.ndarray, bits: int) -> np.ndarray:
 def _postings(keys: np.ndarray,  # 64 bits each
               rows: np.ndarray,
               works: int,
-              low: bool = True,  # whether to keep 16 more bits of each key
+              low: int = 16,  # more bits that are kept of each key: 0, 8 or 16
               bits: int = 0,  # of a bucket; 0: by the number of keys
               ) -> dict[str, np.ndarray]:
     "Rows by their keys."
@@ -660,22 +685,19 @@ def _postings(keys: np.ndarray,  # 64 bits each
     order = np.argsort(keys, kind="stable")
     keys, rows = keys[order], rows[order]
     out = {"at": _directory(keys >> np.uint64(64 - bits), bits), "rows": _narrow(rows, _pointer(works))}
-    return out | ({"low": (keys >> np.uint64(48 - bits)).astype("<u2")} if low else {})
+    return out | ({"low": (keys >> np.uint64(64 - low - bits)).astype(f"<u{low // 8}")} if low else {})
 
 # %% ../../nbs/47_registry.ipynb #r061
 _MOST_VENUES = 65_535  # two bytes; rarer ones are not kept
 
 def _versions(collected: _Collection, grouping: _Grouping, row: np.ndarray, venue: np.ndarray) -> np.ndarray:
-    "The versions beside the leading one of each work: row, venue, year and kind in 64 bits, ascending, each once."
+    "The versions beside the leading one of each work: row, venue, and year in 64 bits, ascending, each once."
     many = ~grouping.leading | np.r_[~grouping.leading[1:], False]
     records = grouping.records[many]
     year, venues = collected["year"][records].astype(np.uint64), venue[collected["venue"][records]].astype(np.uint64)
-    rows, kind = row[grouping.work[many]].astype(np.uint64), collected["kind"][records].astype(np.uint64)
-    packed = rows << np.uint64(32) | venues << np.uint64(16) | year << np.uint64(8) | kind
-    own = packed[grouping.leading[many]]
-    packed = np.unique(packed)
-    told = packed >> np.uint64(8)
-    return packed[~np.isin(told, own >> np.uint64(8)) & (told & np.uint64(0xffffff) > 0)]
+    packed = row[grouping.work[many]].astype(np.uint64) << np.uint64(32) | venues << np.uint64(8) | year
+    told = np.unique(packed)
+    return told[~np.isin(told, packed[grouping.leading[many]]) & (told & np.uint64(0xffffff) > 0)]
 
 def _coverage(parts: dict[str, np.ndarray], arxiv_venue: int) -> dict[str, np.ndarray]:
     "How many works are listed by venue and year, each version once."
@@ -738,21 +760,20 @@ def _sections(collected: _Collection) -> tuple[dict[str, np.ndarray], list[str]]
     thirds = [collected[name][leading].astype(np.uint64) << np.uint64(32) for name in ("middle", "last")]
     there = [np.flatnonzero(keys) for keys in thirds]
     add("third", _postings(np.concatenate([k[t] for k, t in zip(thirds, there, strict=True)]), np.concatenate(there),
-                           works, low=False))
+                           works, low=0))
     halves = [collected[name][leading] for name in ("head", "tail")]
     there = [np.flatnonzero(keys) for keys in halves]
     add("half", _postings(np.concatenate([k[t] for k, t in zip(halves, there, strict=True)]), np.concatenate(there),
-                          works))
+                          works, low=8))
     dois, of_doi = _listed(collected, grouping, row, "doi")
-    parts["count"][of_doi] |= _HAS_DOI
     add("doi", _postings(dois, of_doi, works))
     ids, of_id = _listed(collected, grouping, row, "arxiv")
     add("arxiv", _postings(ids << np.uint64(32), of_id, works, bits=16))
     parts["arxiv.by_row"] = _narrow(np.argsort(_wide(parts["arxiv.rows"]), kind="stable"), _pointer(works))
     versions = _versions(collected, grouping, row, number)
     parts |= {"versions.rows": _narrow(versions >> np.uint64(32), _pointer(works)),
-              "versions.venue": (versions >> np.uint64(16)).astype("<u2"),
-              "versions.year": (versions >> np.uint64(8)).astype(np.uint8), "versions.kind": versions.astype(np.uint8)}
+              "versions.venue": (versions >> np.uint64(8)).astype("<u2"),
+              "versions.year": versions.astype(np.uint8)}
     add("coverage", _coverage(parts, venues.index("arXiv")))
     return parts | collected.crowd.parts(), venues
 
@@ -822,7 +843,7 @@ class _Parts:
         _, version, length, crc32, whole = _START.unpack(start)
         if version != VERSION:
             raise CorpusError(f"{self.path} is a registry of version {version}; this citerec reads version {VERSION}.",
-                              "Build it again" + (", or update citerec." if version > VERSION else "."))
+                              _MORE_RECORDS + (" Or update citerec." if version > VERSION else ""))
         if size < whole: raise self._damaged(f"it has {size:,} of {whole:,} bytes")
         header = f.read(length)
         if size > whole or zlib.crc32(header) != crc32: raise self._damaged("its header")
@@ -842,7 +863,8 @@ class _Parts:
         begin, end = int(at[bucket]), int(at[bucket + 1])
         rows = self.arrays[f"{name}.rows"][begin:end]
         if (low := self.arrays.get(f"{name}.low")) is not None:
-            rows = rows[low[begin:end] == (key >> (48 - bits) & 0xFFFF)]
+            more = 8 * low.itemsize
+            rows = rows[low[begin:end] == (key >> (64 - more - bits) & (1 << more) - 1)]
         found = _wide(rows)
         return found[found < self.works]  # a flipped bit may lead elsewhere
 
@@ -855,11 +877,24 @@ class _Parts:
     @property
     def works(self) -> int: return len(self.arrays["year"])
 
+# %% ../../nbs/47_registry.ipynb #q470
+def _shared(parts: _Parts, rows: np.ndarray, authors: Sequence[str]) -> np.ndarray:
+    "How much the people of each row agree with these authors: the bits of the surnames that both have."
+    counts, people = parts.arrays["count"][rows] & _MOST_PEOPLE, _wide(parts.arrays["people"][rows])
+    out, names = np.zeros(len(rows), dtype=np.int64), _surnames([*map(unescape, authors)])
+    widths = np.array([*map(_width, range(_MOST_PEOPLE + 1))])[counts]
+    for width in {*widths.tolist()} if names else ():
+        codes = [_person(name) >> (16 - width) for name in names]
+        for i in range(min(_PEOPLE // width, _KEPT)):
+            own = people >> (i * width) & (1 << width) - 1
+            out += width * ((widths == width) & (counts > i) & np.isin(own, codes))
+    return out
+
 # %% ../../nbs/47_registry.ipynb #r071
 _FEW = 5  # least words of a title of which one may differ: of the longer one, if one is missing
 _FEW_LETTERS = 2  # least words of a title whose letters may differ
 _SLIPS, _ONE_WORD = 4, 10  # letters that are odd in number in one title only: after two slips, after another word
-_CROWDED = 20  # works with one main title; more of them tell nothing
+_CROWDED = 20  # works with one main title; of more of them, only those by the same people tell anything
 _LETTERS_DIFFER, _WORD_DIFFERS, _SUBTITLE_DIFFERS, _JOINED = "letters differ", "1 word differs", "subtitle", "joined"
 
 def _exact(parts: _Parts, form: _Form) -> np.ndarray:
@@ -926,11 +961,12 @@ def _same_length(parts: _Parts, form: _Form) -> dict[int, str]:  # row -> how it
     if not len(rows): return {}
     bits, differing = _bits(n), _wide(parts.arrays["sketch"][rows]) ^ _sketch(form.codes)
     words = np.stack([(differing >> (i * bits) & (1 << bits) - 1) > 0 for i in range(n)], axis=1)
-    letters, changed = _wide(parts.arrays["letters"][rows]) ^ form.letters, words.sum(axis=1)
+    letters = _wide(parts.arrays["letters"][rows]) ^ form.letters
+    odd = np.unpackbits(letters.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1)  # letters odd in number in one only
     one_third, out = intact >= len(keys), dict[int, str]()  # whether only one third differs
-    for i in np.flatnonzero(changed <= 2).tolist():
+    for i in np.flatnonzero((words.sum(axis=1) <= 2) & ((odd <= _SLIPS) | (n >= _FEW) & one_third)).tolist():
         row, places = int(rows[i]), np.flatnonzero(words[i]).tolist()
-        if int(letters[i]).bit_count() <= _SLIPS and _is_slip(parts, row, form, places): out[row] = _LETTERS_DIFFER
+        if odd[i] <= _SLIPS and _is_slip(parts, row, form, places): out[row] = _LETTERS_DIFFER
         elif one_third[i] and len(places) < 2 and n >= _FEW and any(
                 (int(letters[i]) ^ _letters(form.words[w])).bit_count() <= _ONE_WORD for w in places or range(n)):
             out[row] = _WORD_DIFFERS
@@ -989,39 +1025,51 @@ def _joined_titles(parts: _Parts, form: _Form) -> dict[int, str]:
         if len(ends): return dict.fromkeys([*begins[:1].tolist(), *ends[:1].tolist()], _JOINED)
     return {}
 
-def _is_half(parts: _Parts, row: int, form: _Form) -> bool:
-    "Whether a listed title begins or ends with the words of a title, as far as its sketch tells."
-    count, sketch = int(parts.arrays["shape"][row]) >> 3, int(_wide(parts.arrays["sketch"][row : row + 1])[0])
-    bits, n = _bits(count), len(form.codes)
-    if n >= count: return False
-    given = sum((code >> (32 - bits)) << (i * bits) for i, code in enumerate(form.codes))
-    return sketch & ((1 << n * bits) - 1) == given or sketch >> ((count - n) * bits) == given
+def _with_half(parts: _Parts, rows: np.ndarray, form: _Form) -> np.ndarray:
+    "The rows whose title begins or ends with the words of a title, as far as their sketches tell."
+    counts, sketches = parts.arrays["shape"][rows] >> 3, _wide(parts.arrays["sketch"][rows])
+    n, fits = len(form.codes), np.zeros(len(rows), dtype=bool)
+    for count in {*counts.tolist()} - {*range(n + 1)}:
+        bits = _bits(count)
+        given = sum((code >> (32 - bits)) << (i * bits) for i, code in enumerate(form.codes))
+        begins, ends = sketches & ((1 << n * bits) - 1) == given, sketches >> ((count - n) * bits) == given
+        fits |= (counts == count) & (begins | ends)
+    return rows[fits]
 
-def _subtitled(parts: _Parts, form: _Form, title: str) -> dict[int, str]:
+def _subtitled(parts: _Parts, form: _Form, title: str, authors: Sequence[str]) -> dict[int, str]:
     "Listed titles with a subtitle that is not given, or without one that is given."
-    listed = [row for row in parts.posted("half", form.whole).tolist() if _is_half(parts, row, form)]
-    found = listed if len(listed) <= _CROWDED and tells(title_key(title)) else []
+    def few(rows: np.ndarray) -> list[int]:
+        "Of too many rows those by the authors."
+        if len(rows) <= _CROWDED: return rows.tolist()
+        shared = _shared(parts, rows, authors)
+        return rows[np.argsort(-shared, kind="stable")[: min(np.count_nonzero(shared), _CROWDED)]].tolist()
+    found = few(_with_half(parts, parts.posted("half", form.whole), form)) if tells(title_key(title)) else []
     match = _SUBTITLE.search(title)
     pieces = [_words(title[: match.end()]), _words(title[match.end() :])] if match else []
     for words, least in zip(pieces, (2, _PIECE), strict=False):
-        if len(words) < least or len(words) == len(form.words): continue
-        rows = _exact(parts, _form_of(words))
-        if len(rows) <= _CROWDED: found += rows.tolist()
+        if least <= len(words) != len(form.words): found += few(_exact(parts, _form_of(words)))
     return dict.fromkeys(found, _SUBTITLE_DIFFERS)
 
-def _rows_of(parts: _Parts, title: str, near: bool) -> dict[int, str]:
-    "The rows of a title and how theirs differ; near titles only where none is exact."
-    words = _words(title)
-    if not words: return {}
+def _near(parts: _Parts, form: _Form) -> dict[int, str]:
+    "The rows of titles that are nearly the same, of slips first."
+    found = _one_less(parts, form) | _one_more(parts, form) if len(form.words) >= 2 else {}
+    if exact := {row: how for row, how in found.items() if how == "exact"}: return exact
+    if len(form.words) >= _FEW_LETTERS: found = _same_length(parts, form) | found
+    return dict(sorted(found.items(), key=lambda pair: pair[1] != _LETTERS_DIFFER))
+
+def _rows_of(parts: _Parts, title: str, near: bool, authors: Sequence[str] = ()) -> dict[int, str]:
+    "The rows of a title and how theirs differ, those by the authors first; near titles only where none is exact."
+    if not (words := _words(title)): return {}
     form = _form_of(words)
     found = dict.fromkeys(_exact(parts, form).tolist(), "exact")
-    if found or not near: return found
-    if len(words) >= 2:
-        found = _one_less(parts, form) | _one_more(parts, form)
-        if exact := {row: how for row, how in found.items() if how == "exact"}: return exact
-    if len(words) >= _FEW_LETTERS: found = _same_length(parts, form) | found
-    found = dict(sorted(found.items(), key=lambda pair: pair[1] != _LETTERS_DIFFER))
-    return found or _joined_titles(parts, form) or _subtitled(parts, form, title)
+    if near and not found: found = _near(parts, form) or _joined_titles(parts, form)
+    def agreeing() -> tuple[np.ndarray, np.ndarray]:
+        rows = np.array([*found], dtype=np.int64)
+        return rows, _shared(parts, rows, authors)
+    if near and (not found or authors and not agreeing()[1].any()):
+        found |= _subtitled(parts, form, title, authors) | found
+    rows, shared = agreeing()
+    return {row: found[row] for row in rows[np.argsort(-shared, kind="stable")].tolist()}
 
 # %% ../../nbs/47_registry.ipynb #r081
 @dataclass(frozen=True)
@@ -1035,33 +1083,12 @@ class Listing:
     authors: int  # how many; 0: unknown
     more_authors: bool = False  # whether the source has more than it names
     _people: int = field(default=0, repr=False)
-    _rows_of_doi: Callable[[str], Sequence[int]] | None = field(default=None, repr=False, compare=False)  # None: no DOI
-
-    def has_doi(self,
-                doi: str,
-                ) -> bool | None:  # None: no DOI is listed
-        "Whether a DOI is one of this work."
-        plain = normal_doi(doi)
-        if (arxiv_id := normal_arxiv_id(plain)) and self.arxiv_id: return arxiv_id == self.arxiv_id
-        if self._rows_of_doi is None: return None
-        return bool(plain) and self.row in self._rows_of_doi(str(plain))
-
-    def first_author(self,
-                     name: str,
-                     ) -> bool | None:  # None: no authors are listed
-        "Whether a name may be that of the first author."
-        if not self.authors: return None
-        return _unpacked(self._people, self.authors)[0] in _codes_of(name, _width(self.authors))
 
     def compare_authors(self,
                         names: Sequence[str],  # in the order of a reference
                         ) -> AuthorMatch | None:  # None: no authors are listed
         "How a list of authors agrees with the listed one."
         return _matched(self._people, self.authors, names) if self.authors else None
-
-def _each(parts: _Parts, name: str, text: str | None) -> list[int]:
-    "The rows of an identifier."
-    return parts.posted(name, _hash(text)).tolist() if text else []
 
 def _arxiv_of(parts: _Parts, row: int) -> str:
     "The arXiv id of a row; \"\" if it has none."
@@ -1102,10 +1129,9 @@ def _listing(parts: _Parts, row: int, match: str, venues: Sequence[str]) -> List
             for year, venue in versions if year or venue}
     if arxiv_id: told.add((_arxiv_year(arxiv_id), "arXiv"))
     told = {(y, v) for y, v in told if v or not any(v2 and y2 == y for y2, v2 in told)}
-    def rows_of_doi(doi: str) -> Sequence[int]: return _each(parts, "doi", doi)
     return Listing(row, match, tuple(sorted(told, key=lambda one: (one[0] or 0, one[1]))),
                    KINDS[arrays["shape"][row] & 7], arxiv_id, count & _MOST_PEOPLE, bool(count & _AND_MORE),
-                   int(_wide(arrays["people"][row : row + 1])[0]), rows_of_doi if count & _HAS_DOI else None)
+                   int(_wide(arrays["people"][row : row + 1])[0]))
 
 # %% ../../nbs/47_registry.ipynb #r083
 class Registry:
@@ -1135,16 +1161,18 @@ class Registry:
              title: str,
              near: bool = True,  # whether to look for near titles where none is exact
              k: int = 5,  # works at most
+             authors: Sequence[str] = (),  # who may have written it: works by them come first
              ) -> list[Listing]:  # exact ones, or else near ones
         "The works with a title."
         return [_listing(self._parts, row, how, self.venues)
-                for row, how in islice(_rows_of(self._parts, title, near).items(), k)]
+                for row, how in islice(_rows_of(self._parts, title, near, authors).items(), k)]
 
     def by_doi(self, doi: str) -> list[Listing]:
         "The works with a DOI."
         plain = normal_doi(doi)
         if arxiv_id := normal_arxiv_id(plain): return self.by_arxiv(arxiv_id)
-        return [_listing(self._parts, row, "exact", self.venues) for row in _each(self._parts, "doi", plain)]
+        rows = self._parts.posted("doi", _hash(plain)).tolist() if plain else []
+        return [_listing(self._parts, row, "exact", self.venues) for row in rows]
 
     def by_arxiv(self, arxiv_id: str) -> list[Listing]:
         "The works with an arXiv id."
@@ -1158,10 +1186,6 @@ class Registry:
                  ) -> int:
         "How many works are listed at a venue, whichever way it is spelt."
         return _works_at(self._parts, venue, year)
-
-    def knows_venue(self, venue: str) -> bool:
-        "Whether works of a venue are listed."
-        return self.works_at(venue) > 0
 
     def knows_author(self, name: str) -> bool:
         "Whether somebody of this name has written a listed work; wrongly for about two names in a hundred."
@@ -1193,10 +1217,12 @@ def _lines(parts: _Parts, name: str) -> tuple[str, ...]:
 def _works_at(parts: _Parts, venue: str, year: int | None) -> int:
     "Works that are listed at a venue."
     key = _venue_key(venue)
-    numbers = np.flatnonzero(parts.arrays["venue.keys"] == _hash(key)) if key else ()
-    wanted = np.isin(parts.arrays["coverage.venue"], numbers)
-    if year is not None: wanted &= parts.arrays["coverage.year"] == _year_byte(year)
-    return int(parts.arrays["coverage.works"][wanted].sum()) if year is None or _year_byte(year) else 0
+    numbers = np.flatnonzero(parts.arrays["venue.keys"] == _hash(key)).tolist() if key else []
+    venues, years, works = (parts.arrays[f"coverage.{name}"] for name in ("venue", "year", "works"))
+    out, wanted = 0, _year_byte(year)
+    for a, z in (np.searchsorted(venues, (number, number + 1)).tolist() for number in numbers):
+        out += int(works[a:z].sum() if year is None else works[a:z][years[a:z] == wanted].sum())
+    return out if year is None or wanted else 0
 
 def _retraction(parts: _Parts, doi: str | None) -> Retraction | None:
     "The notice about a DOI."
@@ -1301,19 +1327,21 @@ def build_registry(path: str | Path,  # the file to write
     "Build a registry of titles. Raises `InputError` for a source that cannot be read or is empty."
     path, given = Path(path), {"dblp": dblp, "arxiv": arxiv, "corpora": corpora, "records": records}
     _check_place(path)
-    collected, sources = _Collection(), list[RegistrySource]()
-    for option, files in given.items():
-        sources += [_read_source(collected, option, file, progress) for file in _paths(files)]
-    if not sources:
+    if not any(map(_paths, given.values())):
         raise InputError("A registry needs works.", "Name a source: --dblp, --arxiv, --corpus or --records.")
-    notices = _retraction_parts(_paths(retractions), sources)
-    collected.close()
-    parts, venues = _sections(collected)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sources = list[RegistrySource]()
+    with ExitStack() as files:
+        collected = _Collection(lambda: files.enter_context(TemporaryFile(dir=path.parent)))
+        for option, some in given.items():
+            sources += [_read_source(collected, option, file, progress) for file in _paths(some)]
+        notices = _retraction_parts(_paths(retractions), sources)
+        collected.close()
+        parts, venues = _sections(collected)
     names = [one_line(name) for name in venues]
     parts |= notices | {
         "venues": np.frombuffer("\n".join(names).encode(errors="replace"), dtype=np.uint8),
         "venue.keys": np.array([_hash(title_key(name)) if title_key(name) else 0 for name in names], dtype="<u8")}
-    del collected
     _write(path, parts, {"built": date.today().isoformat(), "sources": [vars(source) for source in sources]})
     return Registry.open(path)
 

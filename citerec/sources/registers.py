@@ -33,6 +33,7 @@ from citerec.ground.identity import (
 )
 from ..ground.schema import CitationContext, CitationEdge, Paper
 from ..ground.settings import Settings, load_settings
+from ..markup.names import PREPRINTS
 from .anthology import API as CROSSREF
 from .anthology import parse_works
 from .arxiv import API as ARXIV
@@ -366,7 +367,6 @@ def _nearness(a: str, b: str) -> float:
 # %% ../../nbs/26_registers.ipynb #k005
 _SLACK = 1  # years between the date of a paper and that of its record
 _SHARED_NAMES = .5  # least share of the shorter list of authors
-_PREPRINTS = re.compile(r"arxiv|\bcorr\b|(?:bio|med)rxiv|ssrn|preprint", re.IGNORECASE)  # as venues
 
 def _shared_names(a: Paper, b: Paper) -> float:
     "Share of the authors of the shorter list that the other has, too; 1 where a list is empty."
@@ -378,7 +378,7 @@ def _years_apart(a: Paper, b: Paper) -> int: return abs(a.year - b.year) if a.ye
 def _is_published(paper: Paper) -> bool:
     "Whether a record is of more than a preprint: it has a venue or, as most books, only a DOI."
     has_place = bool(paper.venue) or (bool(paper.doi) and not is_preprint(normal_doi(paper.doi)))
-    return has_place and not _PREPRINTS.search(paper.venue or "")
+    return has_place and not PREPRINTS.search(paper.venue or "")
 
 def _fit(paper: Paper, record: Paper) -> tuple[float, float, bool, int]:
     "How well a record fits a reference; more is better."

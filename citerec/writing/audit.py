@@ -34,6 +34,7 @@ from citerec.writing.comparing import (
     one_person, one_version, published_at, record_differences, venue_of_entry as _venue,
 )
 from .bibliography import Bibliography, BibliographyEntry
+from .existence import YEARS_AHEAD
 from .manuscript import Manuscript
 from ..markup.markdown import is_identifier, written_key
 from ..markup.prose import Note
@@ -281,7 +282,6 @@ def _incomplete(case: Case) -> Iterator[Remark]:
         if lacks: yield _remark(case, entry, "incomplete", "warning", words, "Add what is missing.")
 
 # %% ../../nbs/76_audit.ipynb #c017
-_LATER = 1  # years ahead of today that a year of publication may be
 _YEAR_WORDS = re.compile(r"press|appear|forthcoming|submitted|n\.?\s?d|date|year|review|preparation|accepted"
                          r"|unpublished|ca?\.|\bs\.\s?a|ongoing|present|\\", re.IGNORECASE)
 _ARXIV = re.compile(r"(?<![\d.])(\d\d)(\d\d)\.(\d{3,6})(?!\d)")
@@ -296,9 +296,9 @@ def _bad_year(text: str, today: date) -> str:
     if not text or _YEAR_WORDS.search(text): return ""
     year = clean_year(text)
     if not year and _EDTF.fullmatch(text):
-        later = [n for n in map(int, re.findall(r"(?<![\dYy-])\d{4}(?![\dXu])", text)) if n > today.year + _LATER]
+        later = [n for n in map(int, re.findall(r"(?<![\dYy-])\d{4}(?![\dXu])", text)) if n > today.year + YEARS_AHEAD]
         return f"the year {later[0]} is yet to come" if later else ""
-    if year: return "" if year <= today.year + _LATER else f"the year {year} is yet to come"
+    if year: return "" if year <= today.year + YEARS_AHEAD else f"the year {year} is yet to come"
     if not re.search(r"\d", text) or re.search(r"\d\s*(?:bc|ad|ce)\b", text, re.IGNORECASE): return ""
     return f"“{text}” is no year"
 

@@ -908,7 +908,8 @@ def _notice(case: Case, verdict: ReferenceVerdict) -> Remark:
 
 def _verdict_remarks(case: Case, verdicts: Sequence[ReferenceVerdict], audited: Iterable[Remark]) -> list[Remark]:
     "The remarks of an audit, with those of the verdicts in place of its own guesses."
-    left = [r for r in audited if r.code not in ("suspicious", "unconfirmed")]
+    said = {(v.entry.key, reason) for v in verdicts if v.flagged for reason in v.reasons}  # as that a year is to come
+    left = [r for r in audited if r.code not in ("suspicious", "unconfirmed") and (r.key, r.message) not in said]
     told = {r.key for r in left if r.code == "field"}
     retracted = {r.key for r in left if r.code == "retracted"}
     noticed = [_notice(case, v) for v in verdicts if v.notice and v.entry.key not in retracted]
