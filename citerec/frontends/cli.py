@@ -7,6 +7,7 @@ __all__ = ['NOTEBOOK', 'COMMANDS', 'make_parser', 'main']
 
 # %% ../../nbs/99_cli.ipynb #c003
 import argparse
+import gc
 import json
 import logging
 import os
@@ -970,7 +971,8 @@ class _Line(logging.Formatter):
         return one_line(record.getMessage())
 
 # %% ../../nbs/99_cli.ipynb #z02
-_SILENCE = {"TRANSFORMERS_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+_SILENCE = {"TRANSFORMERS_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            "PYDANTIC_DISABLE_PLUGINS": "__all__"}
 
 @contextmanager
 def _hushed(verbose: bool = False) -> Iterator[None]:
@@ -1052,6 +1054,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 # %% ../../nbs/99_cli.ipynb #z07s
+_CREATED = 100_000  # objects, from one search for garbage to the next; loading makes many, and no garbage
+
 def main(argv: Sequence[str] | None = None,  # arguments; None: those of the process
          ) -> int:  # exit code: 0 done, 1 something is missing or damaged, 2 an error to correct, 130 interrupted
     "Run one command."
@@ -1059,6 +1063,7 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
     if argv is None: os.environ.setdefault("PYTHONSAFEPATH", "1")  # no process of ours imports from this folder
     try: args = _arguments(argv)
     except SystemExit as e: return int(e.code or 0)
+    if argv is None and args.command not in SERVING_COMMANDS: gc.set_threshold(_CREATED)
     try:
         from citerec.ground.files import check_current_folder
         check_current_folder()
