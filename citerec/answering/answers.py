@@ -31,7 +31,7 @@ from ..ground.files import shipped_words
 from ..ground.quoting import gives_orders, one_line, quoted, visible
 from ..ground.running import each_of
 from ..ground.schema import Paper, Passage
-from ..ground.text import sentences
+from ..ground.text import pattern_of, sentences
 from ..indexes.embedding import Embedder
 from ..indexes.lexical import STOPWORDS, stems
 from ..ranking.corpus import Corpus
@@ -41,7 +41,7 @@ Form = Literal["[n]", "(Source n)"]  # how a sentence cites a passage
 FORMS = {"[n]": "[{}]", "(Source n)": "(Source {})"}
 _ONE = r"(?:(?:sources?|passages?|nos?\.)\s*)?[#^]?\s*\d+"
 _MORE = rf"(?:\s*(?:,\s*and|[,;&–-]|and|to)\s*{_ONE})*"
-_CITATION = re.compile(rf"""
+_CITATION = pattern_of(rf"""
     [\[【［]\s*(?P<square>{_ONE}{_MORE})\s*(?:[:|][^\]】］\n]*)?[\]】］]
   | \(\s*(?P<round>(?:source|passage)s?\s*{_ONE}{_MORE})\s*(?:[:|,][^()\n]*)?\)
   | \b(?P<bare>(?:source|passage)s?\s+\d+{_MORE})
@@ -58,7 +58,7 @@ def _numbers(cited: str, most: int) -> list[int]:
 # %% ../../nbs/66_answers.ipynb #b003
 _HOLE = "\ue000"  # stands where a citation was removed
 _LEAD = r"(?:as \w+ (?:in|by)|according to|see(?: also)?|cf\.)"
-_HOLES = re.compile(rf"(?<=[.!?])\s*\(\s*(?:{_LEAD}\s*)?{_HOLE}\s*\)\.|\s*\(\s*(?:{_LEAD}\s*)?{_HOLE}\s*\)"
+_HOLES = pattern_of(rf"(?<=[.!?])\s*\(\s*(?:{_LEAD}\s*)?{_HOLE}\s*\)\.|\s*\(\s*(?:{_LEAD}\s*)?{_HOLE}\s*\)"
                     rf"|\b{_LEAD}\s*{_HOLE},?\s*|{_HOLE}", re.I)
 
 def _closed(text: str) -> str:
@@ -81,8 +81,8 @@ def citations_in_form(text: str,  # by a model
     return _closed(text), tuple(right), tuple(wrong)
 
 # %% ../../nbs/66_answers.ipynb #g001
-_CONTENT = re.compile(r"[^\W\d_][\w'’-]+")
-_QUANTITIES = re.compile(r"""\b(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundreds?|thousands?|millions?|billions?
+_CONTENT = pattern_of(r"[^\W\d_][\w'’-]+")
+_QUANTITIES = pattern_of(r"""\b(?:(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundreds?|thousands?|millions?|billions?
     |percent|dozens?|halves|doubles?|triples?)\b""", re.I | re.X)
 _OPENERS = frozenset(shipped_words("english")["often with a capital"])
 
@@ -134,8 +134,8 @@ class Judge:
         return list(dict.fromkeys(out + accusing_words(sentence, terms)))
 
 # %% ../../nbs/66_answers.ipynb #g010
-_MARKUP = re.compile(r"<\s*[a-z!/]|```|\]\(|!\[|\\[a-z]+\{|^\s*\|.*\|", re.I)
-IGNORANT = re.compile(r"""(?:(?:however|unfortunately|but),?\ )?(?:
+_MARKUP = pattern_of(r"<\s*[a-z!/]|```|\]\(|!\[|\\[a-z]+\{|^\s*\|.*\|", re.I)
+IGNORANT = pattern_of(r"""(?:(?:however|unfortunately|but),?\ )?(?:
     (?:the|these|none\ of\ the|no|those)\ (?:\w+\ ){0,2}?(?:passages?|sources?|context|text|abstracts?|papers?|excerpts?
       |information|evidence)\b.{0,80}?\b(?:not|no|nothing|none|cannot|n't|lacks?|insufficient|too\ little|answers?)\b
   |(?:i|we|it)\b.{0,30}?\b(?:do\ not\ know|don't\ know|cannot|can't|am\ not\ sure|not\ possible|unclear)\b
@@ -205,12 +205,12 @@ def _judged(sentence: str, judge: Judge, form: Form) -> _Verdict:
     return _Verdict("", f"A sentence is left out: {why}.")
 
 # %% ../../nbs/66_answers.ipynb #g021
-_MARK = re.compile(r"\s*(?:(?P<point>[-*+•]\s+|\(?\d{1,2}[.)]\s+)|(?P<head>\#{1,6}\s*)|>\s*)")
-_SQUARE_OR_ROUND = re.compile(r"(?P<end>[.!?][\"”'’)*]*)\s*(?P<cited>(?:\s*(?:[\[【［][^\]】］\n]{1,80}[\]】］]"
+_MARK = pattern_of(r"\s*(?:(?P<point>[-*+•]\s+|\(?\d{1,2}[.)]\s+)|(?P<head>\#{1,6}\s*)|>\s*)")
+_SQUARE_OR_ROUND = pattern_of(r"(?P<end>[.!?][\"”'’)*]*)\s*(?P<cited>(?:\s*(?:[\[【［][^\]】］\n]{1,80}[\]】］]"
                               r"|\((?:source|passage)s?\s[^()\n]{1,80}\)))+)", re.I)
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-_FOOTNOTE = re.compile(rf"(?<=[.!?,;:])[{_RAISED}]+|[①-⑳]")
-_OPEN = re.compile(rf"[\[【［(][^\]】］)\n]{{0,80}}$|[{_RAISED}]+$")
+_FOOTNOTE = pattern_of(rf"(?<=[.!?,;:])[{_RAISED}]+|[①-⑳]")
+_OPEN = pattern_of(rf"[\[【［(][^\]】］)\n]{{0,80}}$|[{_RAISED}]+$")
 _SIGN = 4  # after so many characters it is clear whether a line begins with a list or heading mark
 _QUOTES = str.maketrans("*“”", "''" + "'")
 
@@ -302,7 +302,7 @@ class AnswerReader:
 # %% ../../nbs/66_answers.ipynb #c001a
 NOTHING = "No relevant information found."  # there is no passage
 UNANSWERED = "The passages do not answer this."
-_BRACKETS = re.compile(r"[\[【［(]\s*(?:sources?|passages?)?\s*[\^#]?\d[\d\s,;&–-]*[\]】］)]"
+_BRACKETS = pattern_of(r"[\[【［(]\s*(?:sources?|passages?)?\s*[\^#]?\d[\d\s,;&–-]*[\]】］)]"
                        r"|\b(?:source|passage)s?\s+\d+", re.I)
 Source = Literal["extract", "llm", "none"]
 _NOTHING = "No sentence was near enough to be quoted."
@@ -396,20 +396,20 @@ def confidence(passages: Sequence[Passage],  # best first; one without a cosine 
     return round(min(1.0, max(0.0, near + _CITES * cites - _ADMITS * admits)), 2)
 
 # %% ../../nbs/66_answers.ipynb #e001
-_STUDIES = re.compile(r"""\b(?:we|this\ (?:paper|article|work|chapter|survey|study))\ (?:\w+ly\ |also\ |then\ )?
+_STUDIES = pattern_of(r"""\b(?:we|this\ (?:paper|article|work|chapter|survey|study))\ (?:\w+ly\ |also\ |then\ )?
     (?:stud(?:y|ies)|investigates?|examines?|explores?|discuss(?:es)?|analy[sz]es?|address(?:es)?|considers?|revisits?
       |asks?|aims?|tackles?|focus(?:es)?|looks?|reviews?|surveys?|describes?|conducts?)\b
   |\bremains?\ (?:an?\ )?(?:open|unclear|elusive)|\b(?:poorly|not\ (?:fully|well))\ understood
   |\bwe\ (?:hope|believe|also\ provide)|\b(?:this|first)\ (?:survey|overview|review)\b""", re.I | re.X)
-_FINDS = re.compile(r"""\b(?:we|results?|experiments?|analys[ei]s|study|it)\ (?:\w+\ ){0,2}?
+_FINDS = pattern_of(r"""\b(?:we|results?|experiments?|analys[ei]s|study|it)\ (?:\w+\ ){0,2}?
     (?:show|find|found|prove|demonstrate|observe|uncover|reveal|conclude|suggest|indicate|discover|confirm|identify
       |see)s?\b""",
                     re.I | re.X)
-_BOASTS = re.compile(r"\b(?:outperform\w*|state[- ]of[- ]the[- ]art|competitive|superior\w*|our (?:code|data))\b", re.I)
-_CONNECTS = re.compile(r"(?:however|moreover|furthermore|and|but|yet|thus|therefore|hence|also|in addition|additionally"
+_BOASTS = pattern_of(r"\b(?:outperform\w*|state[- ]of[- ]the[- ]art|competitive|superior\w*|our (?:code|data))\b", re.I)
+_CONNECTS = pattern_of(r"(?:however|moreover|furthermore|and|but|yet|thus|therefore|hence|also|in addition|additionally"
                        r"|as a result|consequently|instead|finally|on the (?:one|other) hand|in contrast"
                        r"|second),? ", re.I)
-_HANGS = re.compile(r"""(?:(?:if|when|once|while|although|as|with|in|by|for|from|of|because|since)\s
+_HANGS = pattern_of(r"""(?:(?:if|when|once|while|although|as|with|in|by|for|from|of|because|since)\s
     |however|moreover|furthermore|and|but|yet|thus|therefore|hence|also|in\ addition|additionally
     |specifically|in\ particular|then|to\ (?:this|do\ so|\w+\ (?:this|these|it|that))\b[^,]{0,40}|as\ a\ result
     |consequently|for\ (?:this|example)|instead|finally)?,?\ ?
@@ -417,35 +417,35 @@ _HANGS = re.compile(r"""(?:(?:if|when|once|while|although|as|with|in|by|for|from
       |the\ (?:former|latter|proposed|resulting|method|model|approach|algorithm|technique|framework|analysis
         |design))\b
     (?!\ (?:paper|work|article|study))""", re.I | re.X)
-_DEFINES = re.compile(r"""(?:in\ [\w\ ]{3,40},\ )?(?:the\ |an?\ )?(?P<what>[^,.;:?]{2,60}?)(?:\ \([^()]{1,40}\))?,?
+_DEFINES = pattern_of(r"""(?:in\ [\w\ ]{3,40},\ )?(?:the\ |an?\ )?(?P<what>[^,.;:?]{2,60}?)(?:\ \([^()]{1,40}\))?,?
     \ (?:is|are|refers?|aims?|means?|denotes?|seeks?|concerns?|occurs?)\b""", re.I | re.X)
-_DOES = re.compile(r"(?:the |an? )?(?P<what>[\w-]+(?: [\w-]+){0,4}?)(?: \([^()]{1,40}\))? (?:\w+ly )?[a-z-]+s\b",
+_DOES = pattern_of(r"(?:the |an? )?(?P<what>[\w-]+(?: [\w-]+){0,4}?)(?: \([^()]{1,40}\))? (?:\w+ly )?[a-z-]+s\b",
                    re.I)
-_VERSION = re.compile(r"\b([^\W\d_]{2,}?)[- ]?(\d+(?:\.\d+)?)\b")
-_WHAT = re.compile(r"(?:what(?:'s| is| are| does)|define|explain|describe|meaning of)\b", re.I)
-_ALSO = re.compile(r"\b(?:and|,|;) (?:how|why|when|where|does|do|is|are|can)\b", re.I)
-_BEST = re.compile(r"\b(?:state[- ]of[- ]the[- ]art|best|better|worse|outperform\w*|well|good)\b", re.I)
-_COUNTS = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_VERSION = pattern_of(r"\b([^\W\d_]{2,}?)[- ]?(\d+(?:\.\d+)?)\b")
+_WHAT = pattern_of(r"(?:what(?:'s| is| are| does)|define|explain|describe|meaning of)\b", re.I)
+_ALSO = pattern_of(r"\b(?:and|,|;) (?:how|why|when|where|does|do|is|are|can)\b", re.I)
+_BEST = pattern_of(r"\b(?:state[- ]of[- ]the[- ]art|best|better|worse|outperform\w*|well|good)\b", re.I)
+_COUNTS = pattern_of(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
                      r"|(?:thir|four|fif|six|seven|eigh|nine)"
                      r"teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|half|twice|thrice|doubled?|tripled?|hundreds?|"
                      r"thousands?|[mb]illions?)\b", re.I)
-_MANY = re.compile(r"how (?:many|(?P<much>much))\s+(?P<what>\w+)"
+_MANY = pattern_of(r"how (?:many|(?P<much>much))\s+(?P<what>\w+)"
                    r"|what (?:percentage|share|number|size) of (?P<of>\w+)", re.I)
-_GOES_ON = re.compile(r"(?:if|when|once|while|then|first|second|third|next|finally|otherwise|until|after)\b", re.I)
-_ANNOUNCES = re.compile(r"""\b(?:must|should|(?:needs?|ha(?:s|ve))\ to|important|essential|crucial|matters?|challenging
+_GOES_ON = pattern_of(r"(?:if|when|once|while|then|first|second|third|next|finally|otherwise|until|after)\b", re.I)
+_ANNOUNCES = pattern_of(r"""\b(?:must|should|(?:needs?|ha(?:s|ve))\ to|important|essential|crucial|matters?|challenging
     |difficult|tricky
     |(?:is|are)\ [\w\ ]{0,30}\b(?:task|question|problem|goal|subject|topic|challenge)s?)\b""", re.I | re.X)
-_INDIRECT = re.compile(r"(?:how|why|which|who\w*|what)\b", re.I)  # begins a sentence that asks
+_INDIRECT = pattern_of(r"(?:how|why|which|who\w*|what)\b", re.I)  # begins a sentence that asks
 _HOW = r"how (?!many|much|large|big|often|well|long|far|good|accurate|old|fast|likely)"
-_EXPLAINED = re.compile(rf"why|{_HOW}", re.I)  # questions that a sentence or two explain
-_SEEKS = re.compile(r"(?:\w+ )?(?:how|why|when|where|which|who\w*|what (?!is|are|does|'s))\b", re.I)  # not yes or no
-_WHICH = re.compile(r"""(?:\w+\ )?(?:which|what)\ (?!(?:is|are|do|does|did|was|were|can|could|would|will|should|has
+_EXPLAINED = pattern_of(rf"why|{_HOW}", re.I)  # questions that a sentence or two explain
+_SEEKS = pattern_of(r"(?:\w+ )?(?:how|why|when|where|which|who\w*|what (?!is|are|does|'s))\b", re.I)  # not yes or no
+_WHICH = pattern_of(r"""(?:\w+\ )?(?:which|what)\ (?!(?:is|are|do|does|did|was|were|can|could|would|will|should|has
     |have|happens?|makes?|causes?|of)\b)(?P<what>[\w-]+)""", re.I | re.X)
-_WHO = re.compile(r"(?:by |from )?who(?:m|se)?\b", re.I)
-_PAPER = re.compile(r"(?:paper|work|article|study)s?", re.I)
+_WHO = pattern_of(r"(?:by |from )?who(?:m|se)?\b", re.I)
+_PAPER = pattern_of(r"(?:paper|work|article|study)s?", re.I)
 
 # %% ../../nbs/66_answers.ipynb #e002
-_ASKED = [(re.compile(asked, re.I), re.compile(given, re.I)) for asked, given in (
+_ASKED = [(pattern_of(asked, re.I), pattern_of(given, re.I)) for asked, given in (
     (r"^why\b|\bcauses?\b|\breasons?\b",
      r"\b(?:because|due to|caused? by|causes?|reasons?|owing to|(?:stem|arise)s? from|explain\w*|lead(?:s|ing)? to"
      r"|result(?:s|ing)? (?:in|from)"
@@ -556,7 +556,7 @@ class Quotation:
     value: float  # how well it answers, in cosines
 
 _LONGEST, _NEIGHBOURS = 80, 2  # words of a quotation, at most; sentences before and after the one that answers
-_SUBJECT = re.compile(r"(?:the|an?|each|every|any) ([\w-]+)", re.I)
+_SUBJECT = pattern_of(r"(?:the|an?|each|every|any) ([\w-]+)", re.I)
 
 def _is_short(parts: Sequence[AbstractSentence]) -> bool: return sum(len(s.text.split()) for s in parts) <= _LONGEST
 
@@ -585,7 +585,7 @@ _BEHIND, _SECOND = .3, .12  # largest distance of a quotation to the best value;
 _QUOTED = 6  # quotations of an answer, at most
 _SAME = .6  # two sentences say the same if they share this part of the shorter one's words
 
-_ENDS = re.compile(r"[.!?:;][\"'”’)\]]*\s*$|\.\s")  # a line that matches is not a heading
+_ENDS = pattern_of(r"[.!?:;][\"'”’)\]]*\s*$|\.\s")  # a line that matches is not a heading
 
 def _whole(text: str) -> list[AbstractSentence]:
     "The sentences of a passage, line by line, without headings and without a cut-off sentence at the start."

@@ -326,7 +326,7 @@ def _reranking_agent(corpus: Corpus, settings: Settings, llm: LLM | None) -> Rer
     return RerankingAgent(corpus, settings, load_ranker(corpus), encoder, llm, missing)
 
 # %% ../../nbs/64_pipeline.ipynb #c_pipeline
-_GIVE_BACK = 8  # runs from one time to the next that memory is given back; the first one is after loading
+_GIVE_BACK = 4  # runs from one time to the next that memory is given back; the first one is after loading
 
 class Pipeline:
     "The agents as a LangGraph graph."

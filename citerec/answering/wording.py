@@ -15,6 +15,7 @@ import numpy as np
 
 from ..ground.files import shipped_words
 from ..ground.quoting import one_line
+from ..ground.text import pattern_of
 from ..indexes.embedding import Embedder
 from ..markup.names import LETTERS_IN_FULL
 
@@ -22,7 +23,7 @@ from ..markup.names import LETTERS_IN_FULL
 def said(pattern: str,  # a regular expression, in which a space stands for any white space
          ) -> re.Pattern[str]:
     "A pattern that ignores capitals."
-    return re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE)
+    return pattern_of(pattern.replace(" ", r"\s+"), re.IGNORECASE)
 
 # %% ../../nbs/60_wording.ipynb #c009
 GAP = "¦"  # stands where words were taken out

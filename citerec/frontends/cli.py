@@ -979,7 +979,8 @@ class _Line(logging.Formatter):
         return one_line(record.getMessage())
 
 # %% ../../nbs/99_cli.ipynb #z02
-_SILENCE = {"TRANSFORMERS_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+_SILENCE = {"TRANSFORMERS_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            "PYDANTIC_DISABLE_PLUGINS": "__all__"}
 
 @contextmanager
 def _hushed(verbose: bool = False) -> Iterator[None]:
@@ -1061,6 +1062,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 # %% ../../nbs/99_cli.ipynb #z07s
+_CREATED = 100_000  # objects, from one search for garbage to the next; loading makes many, and no garbage
+
 def main(argv: Sequence[str] | None = None,  # arguments; None: those of the process
          ) -> int:  # exit code: 0 done, 1 something is missing or damaged, 2 an error to correct, 130 interrupted
     "Run one command."
@@ -1070,6 +1073,7 @@ def main(argv: Sequence[str] | None = None,  # arguments; None: those of the pro
         gc.set_threshold(100_000, 20, 50)  # most objects stay to the end: a check is a seventh faster so
     try: args = _arguments(argv)
     except SystemExit as e: return int(e.code or 0)
+    if argv is None and args.command not in SERVING_COMMANDS: gc.set_threshold(_CREATED)
     try:
         from citerec.ground.files import check_current_folder
         check_current_folder()

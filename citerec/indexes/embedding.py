@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
-import httpx
 import numpy as np
 from tqdm.auto import tqdm
 
@@ -36,7 +35,11 @@ from citerec.indexes.models import (
 )
 from .store import Store
 from .vectors import PART
-from ..sources.services import Incomplete, Service
+
+if TYPE_CHECKING:
+    import httpx
+
+    from citerec.sources.services import Service
 
 # %% ../../nbs/34_embedding.ipynb #c012
 _SAID = 200  # characters of an error of another program that are shown
@@ -275,17 +278,19 @@ def checked_vectors(path: Path,  # a .npy file
                     n: int,  # texts
                     text_of: Callable[[int], str],  # row -> its text
                     embedder: Embedder,  # of the model that searches them
+                    known: bool = False,  # whether it is known that this model made them
                     ) -> np.ndarray:  # float, shape (n, dim)
     "Vectors that came with the source, checked: one for each text, made by the model that searches them."
     vectors = _load_vectors(path, (n, embedder.dim), embedder.name)
+    if known: return vectors
     _check_lengths(path, vectors)
     _check_model(path, vectors, text_of, embedder)
     return vectors
 
-def ready_vectors(path: Path, store: Store, embedder: Embedder) -> np.ndarray:
+def ready_vectors(path: Path, store: Store, embedder: Embedder, known: bool = False) -> np.ndarray:
     "Vectors of all papers that came with the source, checked."
     def text_of(row: int) -> str: return store.by_row.texts(row, row + 1, embedder.card.separator)[0]
-    return checked_vectors(path, len(store), text_of, embedder)
+    return checked_vectors(path, len(store), text_of, embedder, known)
 
 # %% ../../nbs/34_embedding.ipynb #v016
 class RememberingEmbedder(Embedder):
@@ -366,6 +371,7 @@ _NO_VECTORS = "something other than a vector of numbers for each text"
 
 def _read_vectors(body: bytes, texts: int) -> tuple[np.ndarray, int]:
     "Unit vectors and the number of tokens in an answer; raises `Incomplete` for anything else."
+    from citerec.sources.services import Incomplete
     answer = json.loads(body)
     try:
         given = {int(one["index"]): one["embedding"] for one in answer["data"]}
@@ -393,7 +399,7 @@ _REFUSALS = {  # HTTP status -> what the service does, and what helps
     429: ("says that the quota is spent", "Look at the account.")}
 _OTHERWISE = ("does not accept the request", "Try another model, or a smaller CITEREC_EMBEDDING_BATCH.")
 
-def _check_refusal(key: str, response: httpx.Response) -> None:
+def _check_refusal(key: str, response: "httpx.Response") -> None:
     "Raise `ServiceError` where another request makes no sense."
     status, at = response.status_code, f"The service at {response.url.host}"
     if 300 <= status < 400:
@@ -412,8 +418,9 @@ def _check_refusal(key: str, response: httpx.Response) -> None:
 
 _PATIENCE = {True: (2, 10.0), False: (8, 60.0)}  # requests and seconds for an answer: queries, which wait, and papers
 
-def _services_at(url: str, key: str) -> dict[bool, Service]:
+def _services_at(url: str, key: str) -> dict[bool, "Service"]:
     "The service at an address, asked with little patience for queries (True) and with much for papers."
+    from citerec.sources.services import Service
     headers = {"Authorization": f"Bearer {key}"} if key else None
     return {waits: Service(f"The service at {host_of(url)}", url, headers=headers, tries=tries, deadline=seconds,
                            follow=False, refused=partial(_check_refusal, key))
@@ -450,7 +457,7 @@ class ServiceEmbedder(Embedder):
                              "If that service may read it, set CITEREC_EMBEDDING_QUERIES=true.")
 
     @made_once
-    def _services(self) -> dict[bool, Service]:
+    def _services(self) -> dict[bool, "Service"]:
         self._check(False)
         return _services_at(self.url, self._key.get_secret_value().strip() if self._key else "")
 

@@ -124,11 +124,15 @@ def _whole(value: int) -> bytes:
         value >>= 7
     return bytes([*out, value])
 
+def _begin(number: int, length: int) -> bytes:
+    "The beginning of a field that is not a number."
+    return _whole(number << 3 | 2) + _whole(length)
+
 def _field(number: int, value: int | str | bytes) -> bytes:
     "A field of a message."
     if isinstance(value, int): return _whole(number << 3) + _whole(value)
     content = value.encode() if isinstance(value, str) else value
-    return _whole(number << 3 | 2) + _whole(len(content)) + content
+    return _begin(number, len(content)) + content
 
 def _wholes(values: Sequence[int]) -> bytes:
     "Whole numbers from 0 on, one after the other; thousands of them are written at a time."
@@ -138,21 +142,22 @@ def _wholes(values: Sequence[int]) -> bytes:
     written[:, 0] = True
     return (sevens & 127 | (sevens > 127) << 7)[written].astype(np.uint8).tobytes()
 
-def _array(array: np.ndarray) -> bytes:
-    "The fields of an array."
+def _array(array: np.ndarray) -> list[bytes | memoryview]:
+    "The fields of an array; the last part are its numbers, which are not copied."
     shape = b"".join(_field(1, size) for size in array.shape)
-    return shape + _field(2, _NUMBERS[array.dtype.name]) + _field(9, array.tobytes())
+    return [shape + _field(2, _NUMBERS[array.dtype.name]) + _begin(9, array.nbytes),
+            np.ascontiguousarray(array).reshape(-1).view(np.uint8).data]
 
 def _option(name: str, value: int | Sequence[int] | np.ndarray) -> bytes:
     "An option of an operation: a number, a list of numbers from 0 on, or an array."
     if isinstance(value, int): told = _field(3, value) + _field(20, 2)
-    elif isinstance(value, np.ndarray): told = _field(5, _array(value)) + _field(20, 4)
+    elif isinstance(value, np.ndarray): told = _field(5, b"".join(_array(value))) + _field(20, 4)
     else: told = _field(8, _wholes(value)) + _field(20, 7)
     return _field(5, _field(1, name) + told)
 
 class Network:
     "Operations and weights that ONNX Runtime computes; what an operation makes is known by a name."
-    def __init__(self): self._parts: list[bytes] = []
+    def __init__(self): self._parts: list[bytes | memoryview] = []
 
     def _named(self, number: int, kind: str, name: str) -> None:
         self._parts.append(_field(number, _field(1, name) + _field(2, _field(1, _field(1, _NUMBERS[kind])))))
@@ -164,7 +169,8 @@ class Network:
 
     def _weight(self, array: np.ndarray) -> str:
         name = f"w{len(self._parts)}"
-        self._parts.append(_field(5, _array(array) + _field(8, name)))
+        parts = [_field(8, name), *_array(array)]
+        self._parts += [_begin(5, sum(map(len, parts))), *parts]
         return name
 
     def add(self,
@@ -188,8 +194,9 @@ class Network:
         "The network as an ONNX file."
         for name, kind in made.items(): self._named(12, kind, name)
         versions = [_field(1, domain) + _field(2, number) for domain, number in _OPERATIONS.items()]
-        graph = _field(2, "citerec") + b"".join(self._parts)
-        return _field(1, _FORM) + _field(7, graph) + b"".join(_field(8, version) for version in versions)
+        graph = [_field(2, "citerec"), *self._parts]
+        begins = _field(1, _FORM) + _begin(7, sum(map(len, graph)))
+        return b"".join([begins, *graph, *(_field(8, version) for version in versions)])
 
 # %% ../../nbs/32_encoder.ipynb #n004
 @cache
@@ -455,14 +462,15 @@ class BertEncoder:
                     layers: Iterable[int],  # numbers of the layers that change; 0 is the first one
                     weights: Mapping[str, np.ndarray],  # of these layers, under the names of a BERT model
                     ) -> Self:  # shares all other weights with this one
-        "The encoder with other weights in some of its layers. Raises `ValueError` for weights that do not fit them."
+        "The encoder with other weights in some layers, always in 32 bits. Raises `ValueError` if they do not fit."
         layers = [*layers]
         if not {*layers} <= {*range(len(self.layers))}: raise ValueError(f"the model has no layers {layers}")
         own = _checked_layers(weights, layers, self.shapes)
+        every = {name: w for name, w in (self.weights | own).items() if not name.endswith(".smooth")}  # for 8 bits
         other = copy(self)
-        other.layers = [_Layer(self.weights | own, number, self.heads, self.eps) if number in layers else layer
+        other.layers = [_Layer(every, number, self.heads, self.eps) if number in layers else layer
                         for number, layer in enumerate(self.layers)]
-        other.quick = self.quick if all(layer.is_smooth for layer in other.layers) else 32
+        other.quick = 32
         return other
 
     def token_ids(self,

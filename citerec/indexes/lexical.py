@@ -162,7 +162,7 @@ class LexicalIndex:
             self._bm25, kept = _open_index(folder)
             self.size: int = kept["papers"]
             self.frequencies: dict[str, int] = kept["frequencies"]  # papers in which each stem occurs
-        self._scores = lru_cache(maxsize=16)(self._score)  # several agents need the scores of a text and its claims
+        self._scores = lru_cache(maxsize=8)(self._score)  # several agents need the scores of a text and its claims
 
     def _score(self, known: tuple[str, ...]) -> np.ndarray:
         with reading(f"The word index in {self.folder}"):

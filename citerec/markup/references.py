@@ -25,6 +25,7 @@ from ..ground.errors import InputError
 from ..ground.files import shipped, shipped_words
 from ..ground.identity import normal_arxiv_id, normal_doi
 from ..ground.schema import Paper
+from ..ground.text import pattern_of
 from citerec.markup.formats import (
     ARCHIVES, CSL_FIELDS, CSL_KINDS, GROUP_NAME, LITERAL, OTHERS, RIS_FIELDS, RIS_KINDS, Entry, Name, bib_entries,
     is_formula, latex_name, name_parts, to_latex,
@@ -84,19 +85,19 @@ def citation_keys(papers: Sequence[Paper],
     return [keys[i] for i in range(len(papers))]
 
 # %% ../../nbs/12_references.ipynb #c011
-_PREPRINT = re.compile(r"\b(?:arxiv|corr|biorxiv|medrxiv|ssrn|preprints?)\b", re.IGNORECASE)
-_THESIS = re.compile(r"\bthesis\b|\bdissertation\b", re.IGNORECASE)
-_REPORT = re.compile(r"\btech(?:nical|\.)? rep(?:ort|\.)?|\bwhite paper\b|\bworking paper\b", re.IGNORECASE)
-_JOURNAL = re.compile(r"\bjournal\b|\btransactions\b|\bletters\b|\bmagazine\b|\breviews?\b|\bsurveys\b|\bannals\b|"
+_PREPRINT = pattern_of(r"\b(?:arxiv|corr|biorxiv|medrxiv|ssrn|preprints?)\b", re.IGNORECASE)
+_THESIS = pattern_of(r"\bthesis\b|\bdissertation\b", re.IGNORECASE)
+_REPORT = pattern_of(r"\btech(?:nical|\.)? rep(?:ort|\.)?|\bwhite paper\b|\bworking paper\b", re.IGNORECASE)
+_JOURNAL = pattern_of(r"\bjournal\b|\btransactions\b|\bletters\b|\bmagazine\b|\breviews?\b|\bsurveys\b|\bannals\b|"
                       r"\bproceedings of the (?:national|ieee$|royal|vldb|acm on|institute)|\bfoundations and trends\b|"
                       r"^(?:(?:IEEE|ACM) )?(?!JCDL|IJCAI|IJCN)"
                       r"(?:I?J[A-Z]+|PAMI|TOG|T(?:ACL|MLR|PAMI|ASLP|OIS|KDE|IP|NNLS))$|^(?:PNAS|BMC|PLOS?)\b",
                       re.IGNORECASE)
-_CONFERENCE = re.compile(r"\bproceedings\b|\bproc\.|\bconference\b|\bworkshops?\b|\bsymposium\b|\bmeeting\b|"
+_CONFERENCE = pattern_of(r"\bproceedings\b|\bproc\.|\bconference\b|\bworkshops?\b|\bsymposium\b|\bmeeting\b|"
                          r"\badvances in neural\b|\bfindings\b|\banthology\b|\binterspeech\b|\bneurips\b|\bnips\b|"
                          r"\bshared task\b|\busenix\b", re.IGNORECASE)
-_ACRONYM = re.compile(r"(?:IEEE |ACM |USENIX )?(?=[\w&*]*[A-Z][\w&*]*[A-Z])[A-Z][A-Za-z*&-]{1,10}(?:[ '’-]*\d{2,4})?")
-_PUBLISHER = re.compile(r"\bpress\b|\bspringer\b|\bwiley\b|\belsevier\b|\bo'reilly\b|\bpublish(?:er|ing)",
+_ACRONYM = pattern_of(r"(?:IEEE |ACM |USENIX )?(?=[\w&*]*[A-Z][\w&*]*[A-Z])[A-Z][A-Za-z*&-]{1,10}(?:[ '’-]*\d{2,4})?")
+_PUBLISHER = pattern_of(r"\bpress\b|\bspringer\b|\bwiley\b|\belsevier\b|\bo'reilly\b|\bpublish(?:er|ing)",
                         re.IGNORECASE)
 _RULES = [(_PREPRINT, "misc"), (_THESIS, "phdthesis"), (_REPORT, "techreport"), (_JOURNAL, "article"),
           (_CONFERENCE, "inproceedings"), (_PUBLISHER, "book")]  # the first that matches
@@ -191,7 +192,7 @@ def _bib_value(name: str, value: str, own: bool = False) -> str:
     return f"{{{_shown(value).translate(_PERCENT) if name in LITERAL else to_latex(value, own)}}}"
 
 # %% ../../nbs/12_references.ipynb #c019b
-_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_.:+-]*")  # names that every reader of BibTeX takes
+_FIELD = pattern_of(r"[A-Za-z][A-Za-z0-9_.:+-]*")  # names that every reader of BibTeX takes
 _OBEYED = frozenset("execute options ids xdata entryset".split())  # fields that steer biblatex instead of telling it
 _COMMANDS = frozenset("preamble string comment control set xdata".split())  # what no paper is
 
@@ -419,7 +420,7 @@ def to_markdown(papers: Iterable[Paper],
 # %% ../../nbs/12_references.ipynb #c036
 STYLES = {"apa": "apa", "ieee": "ieee", "acl": "association-for-computational-linguistics",
           "chicago": "chicago-author-date", "nature": "nature", "harvard": "harvard-cite-them-right"}  # -> file
-_TOO_CLOSE = re.compile(r"^(\[?)\d+(\]|\.)(?=\S)")  # the number of an entry, without a space after it
+_TOO_CLOSE = pattern_of(r"^(\[?)\d+(\]|\.)(?=\S)")  # the number of an entry, without a space after it
 
 def _style(style: str | Path) -> Any:
     "A style for citeproc-py. Raises `InputError`."
@@ -519,20 +520,20 @@ class Citable:
 _LETTERS = [c for c in map(chr, range(0x41, 0x530)) if c.isalpha()]
 _UPPER = f"[{''.join(c for c in _LETTERS if c.isupper())}\u4e00-\u9fff]"  # Chinese family names count as capitals
 _LOWER = f"[{''.join(c for c in _LETTERS if c.islower())}]"
-_DOI = re.compile(r"(?:\bdoi\s*[:.]?\s*(?=\S*10\.)|\bdoi\s+)?(?:https?://(?:dx\.|www\.)?doi\.org/\s?|doi:\s?)?"
+_DOI = pattern_of(r"(?:\bdoi\s*[:.]?\s*(?=\S*10\.)|\bdoi\s+)?(?:https?://(?:dx\.|www\.)?doi\.org/\s?|doi:\s?)?"
                   r"\b(10\.\d{4,9}(?:\.\d+)*/[^\s\"<>“”]+)", re.IGNORECASE)
-_ARXIV = re.compile(r"""
+_ARXIV = pattern_of(r"""
     (?:\bhttps?://)?(?:www\.)?\barxiv\.org/(?:abs|pdf|html)/(?P<a>[\w.-]+(?:/\d{7})?(?:v\d+)?)(?:\.pdf)?
   | \b(?:(?:arxiv\s(?:e-?prints?|preprint)|corr|eprint)[,:]?\s*)?(?:arxiv\s?:\s?|(?:arxiv\s)?abs/)
     (?P<b>\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[a-z]{2})?/\d{7}(?:v\d+)?)(?:\s?\[[\w.,\s-]{1,20}\])?
   | \b(?:arxiv\s(?:e-?prints?|preprint)|corr|eprint|arxiv)[,:.]?\s*\(?
     (?P<c>\d{4}\.\d{4,5}(?:v\d+)?)\)?""", re.IGNORECASE | re.VERBOSE)
-_WEB = re.compile(r"""(?:\[online\]\.?\s*)?
+_WEB = pattern_of(r"""(?:\[online\]\.?\s*)?
     (?:\(?\b(?:available(?:\s(?:at|from|online))?|retrieved\s[^.]{0,40}?from|url|from)\b
   \s?[:,]?\s*)?<?\b((?:https?://|www\.)[^\s<>"“”]+)>?""", re.IGNORECASE | re.VERBOSE)
-_SEEN = re.compile(r"[\[(]?\b(?:last\s)?(?:accessed|visited|retrieved|access(?:ed)?\sdate)\b:?[^()\[\];]{0,30}?"
+_SEEN = pattern_of(r"[\[(]?\b(?:last\s)?(?:accessed|visited|retrieved|access(?:ed)?\sdate)\b:?[^()\[\];]{0,30}?"
                    r"(?:19|20)\d\d(?:-\d\d-\d\d)?[^\w)\]]{0,3}[)\]]?\.?", re.IGNORECASE)
-_LEFT_OVER = re.compile(r"\s*\b(?:https?|doi|url|is[bs]n[\s:]*[\dx-]*|pmid:?\s*\d+|pmcid:?\s*\w+)\b[\s:.]*(?=[.,;]|$)",
+_LEFT_OVER = pattern_of(r"\s*\b(?:https?|doi|url|is[bs]n[\s:]*[\dx-]*|pmid:?\s*\d+|pmcid:?\s*\w+)\b[\s:.]*(?=[.,;]|$)",
                         re.IGNORECASE)
 _LONGEST_REFERENCE = 3000  # characters; a longer text holds something else
 
@@ -586,16 +587,16 @@ _WAYS = {
     "full": rf"{_LAST},\s(?:{_LONG_WORD}(?:\s{_LONG_WORD}){{0,2}}(?:\s{_UPPER}(?!\w)\.?)?(?:\s?{_DOTTED})?"
             rf"|{_DOTTED}\s?{_LONG_WORD}(?=[,;]|\sand\b)|{_DOTTED}|{_UPPER}(?!\w)){_SUFFIX}?",
 }
-_GLUE = re.compile(r"\s*(?:[,;]\s*(?:and|&|und|et|y|e)\s+|[,;]\s*(?!et\.?\sal)|\s(?:and|&|und|y)\s+|\s?&\s?)")
-_AND_OTHERS = re.compile(r"[,;]?\s*(?:,?\s(?:and|&)\s+)?(?:\bet\.?\sal\b\.?|\bu\.\s?a\.|…|\.\s?\.\s?\."
+_GLUE = pattern_of(r"\s*(?:[,;]\s*(?:and|&|und|et|y|e)\s+|[,;]\s*(?!et\.?\sal)|\s(?:and|&|und|y)\s+|\s?&\s?)")
+_AND_OTHERS = pattern_of(r"[,;]?\s*(?:,?\s(?:and|&)\s+)?(?:\bet\.?\sal\b\.?|\bu\.\s?a\.|…|\.\s?\.\s?\."
                          r"|(?:\band|,|&)\s(?:others|collaborators|colleagues|contributors)\b)"
                          r"(?:[,;]?\s*(?=…|\.\.\.))?")
-_MANY = re.compile(r"[,;]?\s*(?:…|\.\s?\.\s?\.)\s*(?:&\s*|and\s+)?")  # names that APA leaves out before the last one
+_MANY = pattern_of(r"[,;]?\s*(?:…|\.\s?\.\s?\.)\s*(?:&\s*|and\s+)?")  # names that APA leaves out before the last one
 
-_ALONE = re.compile(rf"({_LONG_WORD}),\s")  # a name of one word among others
-_GROUP = re.compile(rf"((?!Mc|Mac|De|Di|La|Le|Van|Von|O['’])(?:{_UPPER}\w*{_LOWER}{_UPPER}\w*|{_UPPER}{{2,}}\w*"
+_ALONE = pattern_of(rf"({_LONG_WORD}),\s")  # a name of one word among others
+_GROUP = pattern_of(rf"((?!Mc|Mac|De|Di|La|Le|Van|Von|O['’])(?:{_UPPER}\w*{_LOWER}{_UPPER}\w*|{_UPPER}{{2,}}\w*"
                     r"|\w+-AI)),\s")  # OpenAI
-_SMALL_TURNED = re.compile(rf"([^\W\d_]+,\s?{_DOTTED})")
+_SMALL_TURNED = pattern_of(rf"([^\W\d_]+,\s?{_DOTTED})")
 
 @cache
 def _names(way: str) -> re.Pattern[str]:
@@ -629,17 +630,17 @@ def _listed(text: str, way: str) -> tuple[int, list[str], bool]:
     return (at if names else 0), names, others
 
 # %% ../../nbs/12_references.ipynb #x042h
-_QUOTED = re.compile(r"“((?:[^“”]|“[^“”]{1,99}”){6,400}?)[,.;]?\s?”|[\"„«]\s?([^”\"“„«»]{6,400}?)[,.;]?\s?[”\"»“](?!\w)"
+_QUOTED = pattern_of(r"“((?:[^“”]|“[^“”]{1,99}”){6,400}?)[,.;]?\s?”|[\"„«]\s?([^”\"“„«»]{6,400}?)[,.;]?\s?[”\"»“](?!\w)"
                      r"|``(.{6,400}?)[,.;]?\s?''|‘([^’]{12,300}?)[,.]?’(?=[,.\s])")
 _PRINTED_YEAR = r"(?:1[89]|20)\d\d"
-_DATED = re.compile(rf"[.,:]?\s*[(\[]\s?(?:({_PRINTED_YEAR})\s?(?:[a-z]\b)?(?:[/–-]\d{{2,4}})?"
+_DATED = pattern_of(rf"[.,:]?\s*[(\[]\s?(?:({_PRINTED_YEAR})\s?(?:[a-z]\b)?(?:[/–-]\d{{2,4}})?"
                     rf"(?:[,;]\s?[^)\]]{{1,40}})?"
                     rf"|in press|in prep\w*\.?|n\.?\s?d\.?|forthcoming|to appear|submitted)\s?[)\]]\s?[.,:;]?\s*"
                     rf"|[.,]\s+({_PRINTED_YEAR})\s?[a-z]?(?:,\s(?!pp)[A-Z][a-z]+(?:\s\d{{1,2}})?)?\s?[.,:]\s+(?=\S)"
                     rf"|(?<=\.)\s+({_PRINTED_YEAR})\s?[a-z]?\s?[.,:]\s+(?=\S)", re.IGNORECASE)
-_EDITORS = re.compile(r",?\s*[(\[](?:eds?|editors?|hrsg|herausgeber|coords?)\b\.?[)\]]"
+_EDITORS = pattern_of(r",?\s*[(\[](?:eds?|editors?|hrsg|herausgeber|coords?)\b\.?[)\]]"
                       r"|,\s(?:eds?|editors?|hrsg)\.?\s*$", re.IGNORECASE)
-_AGAIN = re.compile(r"^(?:[—–_-]\s?){2,}[.,:]?\s*|^[—―][.,:]?\s+")  # a line in place of the same authors
+_AGAIN = pattern_of(r"^(?:[—–_-]\s?){2,}[.,:]?\s*|^[—―][.,:]?\s+")  # a line in place of the same authors
 _CONNECTIVES = frozenset("""and et al und others the of for de la van von der den y e van't with on behalf team
 in""".split())
 
@@ -686,10 +687,10 @@ def _by_commas(text: str) -> list[str]:
 
 # %% ../../nbs/12_references.ipynb #x042j
 _AFTER_NAMES = {  # what stands between the authors and the title
-    "colon": re.compile(r"(?:,?\s*\(?[Ee]ds?\.?\)?)?\s?:\s+"),
-    "stop": re.compile(r"(?:,?\s*[(\[]?[Ee](?:ds?|ditors?)\b\.?[)\]]?)?\s?\.\s+"
+    "colon": pattern_of(r"(?:,?\s*\(?[Ee]ds?\.?\)?)?\s?:\s+"),
+    "stop": pattern_of(r"(?:,?\s*[(\[]?[Ee](?:ds?|ditors?)\b\.?[)\]]?)?\s?\.\s+"
                        r"|(?<=\.)(?:,?\s*\([Ee]ds?\.?\)[.,]?)?\s+"),
-    "comma": re.compile(r",\s+")}
+    "comma": pattern_of(r",\s+")}
 
 def _readings(text: str) -> list[_Reading]:
     "The ways to read a reference without its identifiers, the surest first."
@@ -729,14 +730,14 @@ def _readings(text: str) -> list[_Reading]:
 # %% ../../nbs/12_references.ipynb #x042m
 _CUES = shipped_words("references")
 _SHORTENED = frozenset(_CUES["before a full stop"])
-_PLACE = re.compile(rf"(?:In:?\s|in:?\s+(?={_UPPER})|(?i:{'|'.join(_CUES['venues begin with'])})(?!\w)"
+_PLACE = pattern_of(rf"(?:In:?\s|in:?\s+(?={_UPPER})|(?i:{'|'.join(_CUES['venues begin with'])})(?!\w)"
                     rf"|\[?(?:Online|Computer software|Data set|Preprint)\]?|\(?{_PRINTED_YEAR}"
                     rf"|{_UPPER}[\w. ]{{1,20}}(?:,\s[A-Z][\w.]{{1,3}}){{0,2}}:\s{_UPPER})")
-_NUMBERED = re.compile(r"(?:[^.?!]|\.(?=,|\s\d)){2,90}?[\s,;:](?:\(?(?:vol\.|volume|no\.)?\s?\d{1,4}\s?[(:,;]"
+_NUMBERED = pattern_of(r"(?:[^.?!]|\.(?=,|\s\d)){2,90}?[\s,;:](?:\(?(?:vol\.|volume|no\.)?\s?\d{1,4}\s?[(:,;]"
                        rf"|\d{{1,4}}\s?\(|pp?\.\s?\d|pages\s\d|{_PRINTED_YEAR}\b)")
-_END = re.compile(r"([.?!])[”’\")]?\s+(?=\S)|[.?!]?$")
+_END = pattern_of(r"([.?!])[”’\")]?\s+(?=\S)|[.?!]?$")
 
-_INSIDE = re.compile(rf",\s[Ii]n(?::\s|\s(?=(?:{'|'.join(_CUES['venues begin with'])})(?!\w)"
+_INSIDE = pattern_of(rf",\s[Ii]n(?::\s|\s(?=(?:{'|'.join(_CUES['venues begin with'])})(?!\w)"
                      r"|[A-Z][A-Za-z]*[A-Z]\w*(?=[\s,.;’'])))")
 
 def _is_place(text: str) -> bool:
@@ -783,22 +784,22 @@ def _title_and_place(reading: _Reading) -> tuple[str, str, bool]:
     return text[: first[0]], text[first[1] :], _is_place(text[first[1] : first[1] + 200])
 
 # %% ../../nbs/12_references.ipynb #x042o
-_PAGES_OF = re.compile(r"(?:\bpp?\.?|\bpages?|\bS\.)\s?([\w.]*\d+(?:\s?[–—‒-]+\s?[\w.]*\d+)?)"
+_PAGES_OF = pattern_of(r"(?:\bpp?\.?|\bpages?|\bS\.)\s?([\w.]*\d+(?:\s?[–—‒-]+\s?[\w.]*\d+)?)"
                        r"|(?<=[:,;])\s?([A-Za-z]?\d+\s?[–—‒-]+\s?[A-Za-z]?\d+)\b"
                        r"|(?<=\d\):)\s?([\w.]+)|(?<=\d:)\s?(\d[\w.]*)")
-_VOLUME = re.compile(r"\b(?:vol(?:ume)?\.?|Bd\.)\s?(\w{0,9}\d\w{0,9})|(?<=;)\s?(\d{1,4})(?=[(:])"
+_VOLUME = pattern_of(r"\b(?:vol(?:ume)?\.?|Bd\.)\s?(\w{0,9}\d\w{0,9})|(?<=;)\s?(\d{1,4})(?=[(:])"
                      r"|(?<=[\s,])((?!(?:19|20)\d\d)\d{1,4})\s?(?=[(:,;]\s?(?:no|\d)|\s?\(\d)", re.IGNORECASE)
-_NUMBER_OF = re.compile(r"\b(?:no|number|issue|iss|Nr)\.?\s?(\w{0,9}\d[\w–/-]{0,19})"
+_NUMBER_OF = pattern_of(r"\b(?:no|number|issue|iss|Nr)\.?\s?(\w{0,9}\d[\w–/-]{0,19})"
                         r"|(?<=\d)\s?\((\d{1,3}(?:[–/-]\d{1,3})?)\)", re.IGNORECASE)
-_NO_VENUE = re.compile(r"^\(?(?:\d+(?![\w]|\s[A-Z])|pp?\.|pages|vol\b|volume|no\.|accessed|available|eds?\b"
+_NO_VENUE = pattern_of(r"^\(?(?:\d+(?![\w]|\s[A-Z])|pp?\.|pages|vol\b|volume|no\.|accessed|available|eds?\b"
                        r"|(?:in\s)?(?:preparation|press)\b|to appear\.?$|under review|manuscript|submitted|arxiv\b"
                        r"|preprint\b)", re.IGNORECASE)
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Spring|Summer|Fall|Winter)[a-z]{0,6}\.?"
-_AFTER_VENUE = re.compile(rf"""[,.;:]?\s*(?:,\s*|\s|^)(?:
+_AFTER_VENUE = pattern_of(rf"""[,.;:]?\s*(?:,\s*|\s|^)(?:
     {_PRINTED_YEAR}\s{_MONTH}|\(?\b(?:vol(?:ume)?|no|number|pp?|pages?|S|Bd|art(?:icle)?|chapter|ch)\b\.?\s?[\w.]*\d
   | \(?(?:{_MONTH}\s(?:\d\d?,?\s)?)?{_PRINTED_YEAR}[a-z]?\)?(?=[,.;:\s)]*$|[;.,:]|\)\s?[.,]?)
   | \d{{1,4}}\s?[(:,;–-]|\d+\s?$|\(\d{{1,4}}\)\s?:|edited\sby\b|\(?eds?\b\.?)""", re.IGNORECASE | re.VERBOSE)
-_HOUSES = re.compile(rf"(?:[.,]\s+|\()(?:ACM\b(?!\s+\w)|IEEE(?:\sPress|\sComputer)?(?=[.,]|$)"
+_HOUSES = pattern_of(rf"(?:[.,]\s+|\()(?:ACM\b(?!\s+\w)|IEEE(?:\sPress|\sComputer)?(?=[.,]|$)"
                      rf"|{'|'.join(_CUES['publishers'])})", re.IGNORECASE)
 
 def _venue(place: str) -> tuple[str, bool]:
@@ -829,9 +830,9 @@ def _year_in(place: str) -> str:
     return ("20" if int(short[1]) < 50 else "19") + short[1] if short else ""
 
 # %% ../../nbs/12_references.ipynb #x042r
-_LABEL = re.compile(r"\s*(?:\[([^\[\]]{1,40})\]|\((\d{1,4})\)|(\d{1,4})[.)](?=\s|[^\W\d_]|[“\"])"
+_LABEL = pattern_of(r"\s*(?:\[([^\[\]]{1,40})\]|\((\d{1,4})\)|(\d{1,4})[.)](?=\s|[^\W\d_]|[“\"])"
                     r"|(\d{1,3})\s(?=[^\W\d_]))\s*")
-_BOOK = re.compile(rf"\bpublish|\bverlag\b|\bedition\b|\bed\.\)|{'|'.join(_CUES['publishers'])}", re.IGNORECASE)
+_BOOK = pattern_of(rf"\bpublish|\bverlag\b|\bedition\b|\bed\.\)|{'|'.join(_CUES['publishers'])}", re.IGNORECASE)
 _UNCERTAIN = "its parts are not certain: compare it with the page"
 
 def _name(printed: str, bare: bool) -> Name:
@@ -879,7 +880,7 @@ def _as_entry(reading: _Reading, fields: Mapping[str, str]) -> Entry:
                  people={"author": names} if names else {}, note="" if sure else _UNCERTAIN,
                  fault="" if re.search(r"[^\W\d_]{2}", title) else "no title is found in this reference")
 
-_NAMES_IN_TITLE = re.compile(rf"^{_DOTTED}|^\(?{_PRINTED_YEAR}[a-z]?[).:]|(?:^|,\s|&\s|and\s){_LAST},\s{_DOTTED}")
+_NAMES_IN_TITLE = pattern_of(rf"^{_DOTTED}|^\(?{_PRINTED_YEAR}[a-z]?[).:]|(?:^|,\s|&\s|and\s){_LAST},\s{_DOTTED}")
 
 def _fit(reading: _Reading, entry: Entry) -> float:
     "How well a reading fits: a title of usual length, names, a venue and a year count for it."

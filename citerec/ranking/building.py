@@ -109,10 +109,12 @@ class Ready:
 
 def ready_of(source: Source, store: Store, embedder: Embedder) -> Ready:
     "The vectors of a source, checked; raises `InputError` where they are not those of its texts."
-    papers = ready_vectors(source.vectors, store, embedder) if source.vectors else None
+    known = embedder.name == source.made_by
+    papers = ready_vectors(source.vectors, store, embedder, known) if source.vectors else None
     if not source.context_vectors: return Ready(papers)
     texts = [without_markers(context.text) for context in source.contexts()]
-    return Ready(papers, (texts, checked_vectors(source.context_vectors, len(texts), texts.__getitem__, embedder)))
+    vectors = checked_vectors(source.context_vectors, len(texts), texts.__getitem__, embedder, known)
+    return Ready(papers, (texts, vectors))
 
 @dataclass(frozen=True)
 class _Work:

@@ -567,7 +567,8 @@ def _corpus_html(corpus: Corpus) -> str:
 
 # %% ../../nbs/41_corpus.ipynb #k006
 def _open_shared(folder: Path, settings: Settings) -> Corpus:
-    if (manifest := read_manifest(folder))["counts"]["papers"] > LARGE: pool_free_memory()
+    pool_free_memory()
+    manifest = read_manifest(folder)
     with _OPENED.lock: return Corpus(folder, manifest, settings, _shared_parts(folder, manifest, settings))
 
 def _open_alone(folder: str | Path, settings: Settings | None = None) -> Corpus:
@@ -584,8 +585,9 @@ def _build_and_open(folder: Path, source: Source, settings: Settings, progress: 
     check_source(folder, source)
     embedder = Embedder(settings.embedding_model, settings.embedding_batch, settings.device)
     assert embedder.sha256  # refuse an altered model before any work
-    source.check()
-    check_contexts(source)
+    if not source.made_by:
+        source.check()
+        check_contexts(source)
     folder.mkdir(parents=True, exist_ok=True)
     with working_in(folder):
         repaired = _repair_or_begin(folder, source, settings, progress, index)

@@ -302,7 +302,6 @@ NOT_THERE, ABOUT, VARIANT, NAMES_ITS_OWN, IS_CALLED = range(5)  # what a title s
 class _Title(NamedTuple):
     "A title with all that names are compared with."
     text: str
-    key: str
     starts: tuple[int, ...]  # of its words
     ends: tuple[int, ...]
     own: tuple[str, ...]  # keys of its words
@@ -315,7 +314,7 @@ class _Title(NamedTuple):
 @lru_cache(8_000)  # the titles of well-known papers are compared with many names
 def _read_title(title: str) -> _Title:
     words, colon = [*_PART.finditer(title)], _LEAD.search(title)
-    return _Title(title, name_key(title), tuple(m.start() for m in words), tuple(m.end() for m in words),
+    return _Title(title, tuple(m.start() for m in words), tuple(m.end() for m in words),
                   tuple(name_key(m[0]) for m in words), bool(colon), colon.start() if colon else len(title),
                   title.lower().startswith(_ARTICLES), bool(_STUDY.search(title)),
                   bool(re.search(r"revisited|\?", title)))
@@ -348,9 +347,10 @@ def title_says(title: str,
                name: str,
                ) -> int:  # from `NOT_THERE` to `IS_CALLED`
     "What a title says of a name."
-    (keys, shortest, beginnings, longest, short, loose), read, best = _forms(name), _read_title(title), NOT_THERE
-    if shortest not in read.key: return NOT_THERE  # nearly all titles, so nothing slower is done for them
-    (starts, ends, own, cut), first = read[2:5] + (read.cut,), int(read.article)
+    keys, shortest, beginnings, longest, short, loose = _forms(name)
+    if shortest not in name_key(title): return NOT_THERE  # nearly all titles, so nothing slower is done for them
+    read, best = _read_title(title), NOT_THERE
+    (starts, ends, own, cut), first = read[1:4] + (read.cut,), int(read.article)
     begins = [i for i, begin in enumerate(own) if begin in beginnings]
     for i, j in ((a, b) for a in begins for b in range(a, min(a + _RUN + 2, len(own)))):
         if sum(map(len, own[i : j + 1])) > longest: continue

@@ -40,7 +40,9 @@ from ..sources.source import JsonlSource, read_records
 # %% ../../nbs/43_sample.ipynb #c046
 def sample_source() -> JsonlSource:
     "The records of the sample corpus, as they ship with citerec."
-    return JsonlSource(shipped("sample"))
+    source = JsonlSource(shipped("sample"))
+    source.made_by = Settings.model_fields["embedding_model"].default
+    return source
 
 # %% ../../nbs/43_sample.ipynb #c046b
 def _private_folder() -> Path:

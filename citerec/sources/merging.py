@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from tqdm.auto import tqdm
@@ -33,8 +33,10 @@ from citerec.ground.identity import (
 )
 from ..ground.schema import CitationContext, CitationEdge, Paper
 from ..ground.settings import Settings
-from .openalex import OpenAlex, connect, to_paper, works_in
 from .source import Source, dump_lines
+
+if TYPE_CHECKING:
+    from citerec.sources.openalex import OpenAlex
 
 # %% ../../nbs/29_merging.ipynb #c005
 class _Groups:
@@ -634,8 +636,9 @@ class _Survey:
     fetched: str = ""  # the earliest day of any page
     digest: str = ""  # of all pages
 
-def _works(openalex: OpenAlex, kind: str, values: Sequence[str], survey: _Survey | None) -> Iterator[Paper]:
+def _works(openalex: "OpenAlex", kind: str, values: Sequence[str], survey: _Survey | None) -> Iterator[Paper]:
     "The works with these ids; the survey takes note of the answers."
+    from citerec.sources.openalex import to_paper, works_in
     for page in openalex.by_ids(kind, values):
         if survey:
             survey.digest = hashlib.sha256(survey.digest.encode() + page.body).hexdigest()
@@ -653,6 +656,7 @@ class OpenAlexCitations(Source):
                  progress: bool = False,  # show a progress bar
                  **options: Any,  # of `Service`
                  ):
+        from citerec.sources.openalex import OpenAlex, connect
         self._below, self.expand, self._progress = papers, expand, progress
         self.openalex = OpenAlex(connect(settings, folder, **options))
         self.name, self.text_kind = f"{papers.name} + openalex citations", papers.text_kind

@@ -58,6 +58,7 @@ class Source:
     distinct: bool = False  # whether no two of its papers are the same, so that nothing has to be merged
     vectors: Path | None = None  # .npy file of ready vectors, in the order of the papers; None: citerec makes them
     context_vectors: Path | None = None  # the same for the citing sentences without their markers, in their order
+    made_by: str = ""  # model that made ready vectors, where they and all records were checked before citerec ships
 
     def papers(self) -> Iterator[Paper]:
         "The papers, each once."
@@ -146,10 +147,10 @@ def _record(line: bytes,  # JSON
     try: fields = json.loads(line)
     except ValueError as e: raise ValueError(f"not readable as JSON ({e})") from None
     if not isinstance(fields, dict): raise TypeError("not a JSON object")
-    if "text_kind" in kind.model_fields: fields = _with_kind(fields)
+    if "text_kind" in kind.__pydantic_fields__: fields = _with_kind(fields)
     if isinstance(names := fields.get("authors"), list) and has_others(names): fields["more_authors"] = True
-    fields = {name: _cleaned(name, value) for name,
-              value in fields.items() if name in kind.model_fields and value is not None}
+    known = kind.__pydantic_fields__
+    fields = {name: _cleaned(name, value) for name, value in fields.items() if name in known and value is not None}
     try: return kind.model_validate(fields)
     except ValidationError as e: raise ValueError(explain(e)) from None
 
