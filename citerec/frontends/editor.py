@@ -7,9 +7,10 @@ __all__ = ['KINDS', 'Spot', 'Lines', 'kind_of_text', 'Citing', 'citing_at', 'par
            'choices_at', 'OpenText', 'Place', 'Fix', 'Desk', 'moved', 'paragraph_remarks', 'remarks_read',
            'remarks_near', 'check_text', 'diagnostics_of', 'key_at', 'record_words', 'verdict_words',
            'recommended_words', 'nearest_at', 'hover_at', 'fixes_at', 'accept_remark', 'entry_places',
-           'citation_places', 'renamed', 'TextProtocol', 'EditorServer', 'did_open', 'did_change', 'did_save',
-           'did_close', 'checked', 'completion', 'hover', 'definition', 'references', 'prepare_rename', 'rename',
-           'edit_of', 'code_action', 'add_entry', 'accept', 'initialize', 'initialized', 'make_server', 'serve_editor']
+           'citation_places', 'renamed', 'TextProtocol', 'EditorServer', 'did_open', 'did_change', 'cells_open',
+           'cells_change', 'cells_close', 'did_save', 'did_close', 'checked', 'completion', 'hover', 'definition',
+           'references', 'prepare_rename', 'rename', 'edit_of', 'code_action', 'add_entry', 'accept', 'initialize',
+           'initialized', 'make_server', 'serve_editor']
 
 # %% ../../nbs/97_editor.ipynb #e003
 import asyncio
@@ -23,11 +24,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -42,14 +43,16 @@ from ..ground.errors import CiterecError, InputError
 from ..ground.files import held_text, holding, made_once
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Paper, Recommendation
-from ..markup.prose import Format, Sentence, Slot, open_text, text_file
+from ..markup.prose import Format, Sentence, Slot, TextFile, open_text, text_file
 from ..markup.references import citation_key
-from ..writing.bibliography import Bibliography, BibliographyEntry
+from ..writing.bibliography import Bibliography, BibliographyEntry, papers_of_keys
 from ..writing.changes import Change, Edit
-from ..writing.draft import Draft, accept_entry, cited_by_others, full_check, missing, opened_registries, part_of
+from citerec.writing.draft import (
+    Draft, accept_entry, cited_by_others, full_check, missing, near_entries, opened_registries, part_of,
+)
 from ..writing.existence import ReferenceVerdict, judge_references
 from ..writing.insertion import entry_change, entry_text, fixes
-from ..writing.manuscript import BIBLIOGRAPHIES, main_file_of
+from ..writing.manuscript import BIBLIOGRAPHIES, citations_in, main_file_of, read_manuscript
 from ..writing.remarks import Checked, Remark, Report, read_accepted, accepted_path, venue_of, without_accepted
 
 # %% ../../nbs/97_editor.ipynb #e011
@@ -101,8 +104,9 @@ class Lines:
 KINDS: dict[str, str] = {  # language of an editor -> how its texts are read
     **dict.fromkeys(("latex", "tex", "plaintex", "context", "doctex"), "latex"), "bibtex": "bibtex",
     **dict.fromkeys(("markdown", "quarto", "myst", "rmd", "pandoc", "mdx"), "markdown"), "typst": "typst"}
-_BY_NAME = {".tex": "latex", ".ltx": "latex", ".bib": "bibtex", ".bibtex": "bibtex", ".md": "markdown", ".qmd": "markdown",
-            ".rmd": "markdown", ".markdown": "markdown", ".mdx": "markdown", ".myst": "markdown", ".typ": "typst"}
+_BY_NAME = {
+    **dict.fromkeys((".md", ".markdown", ".qmd", ".rmd", ".mdx", ".myst"), "markdown"), ".typ": "typst",
+    **dict.fromkeys((".tex", ".ltx"), "latex"), **dict.fromkeys((".bib", ".bibtex"), "bibtex")}
 
 def kind_of_text(language: str,  # as the editor names it
                  name: str = "",  # of the file
@@ -264,11 +268,11 @@ def choices_at(draft: Draft,
     try: part = part_of(draft, text)
     except InputError: return arranged(draft, (), (), left_out)
     if not (slot := _slot_at(part, at)): return arranged(draft, (), (), left_out)
-    sentence = part.sentences[slot.sentence or 0]
-    near = [s.entry.key for s in draft.bibliography.support(sentence.marked, _OWN, sentence.previous)]
-    if quickly: return arranged(draft, (), near, left_out)
-    try: return arranged(draft, list(part.recommend(slot, _FOUND)), near, left_out)
-    except InputError: return arranged(draft, (), near, left_out)
+    near = near_entries(part, slot, _OWN)
+    keys = [r.yours for r in near]
+    if quickly: return arranged(draft, (), keys, left_out)
+    try: return arranged(draft, list(part.recommend(slot, _FOUND)), keys, left_out)
+    except InputError: return arranged(draft, (), keys, left_out)
 
 # %% ../../nbs/97_editor.ipynb #e051
 @dataclass(frozen=True)
@@ -278,7 +282,7 @@ class OpenText:
     kind: str  # of `kind_of_text`
     lines: Lines
     path: Path | None = None  # of its file, links followed; None: it is not on the disk
-    beside: Path | None = None  # the folder whose bibliographies it cites from; None: that of its file
+    beside: Path | None = None  # the notebook of which it is a cell
 
     @property
     def text(self) -> str: return self.lines.text
@@ -312,10 +316,16 @@ class Fix:
     code: str = ""  # kind of the remark
 
 # %% ../../nbs/97_editor.ipynb #e052
-def _unsaved(text: OpenText, rec: Recommender) -> Draft:
-    "A text that is in no file, as a draft."
-    bibs = sorted(text.beside.glob("*.bib")) if text.beside else None
-    return Draft(f"{text.text}\n", rec, bibs or None, format=text.format)
+def _unsaved(text: OpenText, rec: Recommender, cells: Iterable[str]) -> Draft:
+    "A text that is in no file, or a cell of a notebook with its other cells, as a draft."
+    if not text.beside: return Draft(f"{text.text}\n", rec, format=text.format)
+    whole = read_manuscript(text.beside) if text.beside.is_file() else None
+    bibs = list(whole.bibliographies) if whole else sorted(text.beside.parent.glob("*.bib"))
+    draft = Draft(f"{text.text}\n", rec, bibs or None, format=text.format)
+    keys = {key for cell in cells for c in citations_in(f"{cell}\n", text.format) for key in c.keys}
+    elsewhere = papers_of_keys(draft.own, sorted(keys))
+    draft.__dict__["known"] = tuple(dict.fromkeys((*draft.known, *elsewhere)))
+    return draft
 
 def _same_files(old: Draft, new: Draft) -> bool:
     "Whether the bibliography of a draft that was read again is the same."
@@ -410,11 +420,13 @@ class Desk:
              ) -> Draft | None:  # None: a bibliography that no open draft names, or a kind that is not read
         "Read the draft of a text as the editor holds it; its bibliography is matched again only if it has changed."
         text, root, now = self.texts[uri], self.root(uri), self._changes
-        if not text.kind or isinstance(root, Path) and root.suffix.lower() in BIBLIOGRAPHIES: return None
+        if not text.kind or not text.text.strip() or isinstance(root, Path) and root.suffix.lower() in BIBLIOGRAPHIES: return None
         with holding(self.held):
-            draft = Draft.open(root, self.rec) if isinstance(root, Path) else _unsaved(text, self.rec)
+            draft = Draft.open(root, self.rec) if isinstance(root, Path) else \
+                _unsaved(text, self.rec, [t.text for t in self.texts.values() if text.beside and t.beside == text.beside])
             old = self.drafts.get(root)
             if old and _same_files(old, draft): draft.__dict__["own"] = old.own
+            elif old: draft.own.remembering(old.own)
             assert draft.known is not None and draft._names
         self.drafts[root], self._read_at[root] = draft, now
         return draft
@@ -741,10 +753,16 @@ def accept_remark(desk: Desk,
         return accept_entry(root, [key], reason, only=[code], rec=desk.rec, registries=desk.registries)[1]
 
 # %% ../../nbs/97_editor.ipynb #e091
-def _place(desk: Desk, path: Path | None, uri: str, text: str, start: int, end: int) -> Place:
-    lines = Lines(text)
-    known = next((t.uri for t in desk.texts.values() if path and t.path == path.resolve()), None)
-    return Place(known or (from_fs_path(str(path)) if path else None) or uri, lines.place(start), lines.place(end))
+def _place(desk: Desk, file: TextFile, uri: str, start: int, end: int) -> Place:
+    "A place of a file as the protocol counts it, in a notebook as that is stored."
+    stored = Lines(file.stored.text)
+    def offset(at: int) -> int:
+        if not file.cells: return at
+        line, column = file.line_column(at)
+        return stored.starts[line - 1] + column - 1
+    known = next((t.uri for t in desk.texts.values() if file.path and t.path == file.path.resolve()), None)
+    address = known or (from_fs_path(str(file.path)) if file.path else None) or uri
+    return Place(address, stored.place(offset(start)), stored.place(offset(end)))
 
 def entry_places(desk: Desk,
                  uri: str,
@@ -764,7 +782,7 @@ def entry_places(desk: Desk,
             found = file.text.find(key, begin)
             is_read = parts and file.text[slice(*parts.key)] == key
             start = parts.key[0] if parts and is_read else max(found, begin)
-            out.append(_place(desk, entry.path, uri, file.text, start, start + len(key)))
+            out.append(_place(desk, file, uri, start, start + len(key)))
     return out
 
 def citation_places(desk: Desk,
@@ -778,10 +796,10 @@ def citation_places(desk: Desk,
         for one, span in zip(citation.keys, citation.key_spans, strict=True):
             file = m.files[span.file]
             if one == key and file.text[span.start : span.end] == key:
-                out.append(_place(desk, file.path, uri, file.text, span.start, span.end))
+                out.append(_place(desk, file, uri, span.start, span.end))
     for file in m.files:
         for named in re.finditer(r"\\nocite\s*\{([^{}]*)\}", file.text):
-            out += [_place(desk, file.path, uri, file.text, named.start(1) + k.start(), named.start(1) + k.end())
+            out += [_place(desk, file, uri, named.start(1) + k.start(), named.start(1) + k.end())
                     for k in re.finditer(r"[^,\s]+", named[1]) if k[0] == key]
     return list(dict.fromkeys(out))
 
@@ -805,9 +823,13 @@ def renamed(desk: Desk,
 # %% ../../nbs/97_editor.ipynb #e101
 _NUMBERS = count()
 _PATIENCE = .06  # seconds for which a list waits
-_PAUSE = .1, 1.0  # seconds without a change after which a paragraph is read, and the draft
+_PAUSE = .1, 1.0, .3  # seconds without a change after which a paragraph is read, the draft, and a sentence ranked
 _DID_CHANGE, _DID_OPEN, _DID_CLOSE = (
     types.TEXT_DOCUMENT_DID_CHANGE, types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CLOSE)
+_CELLS_OPEN, _CELLS_CHANGE, _CELLS_CLOSE = (
+    types.NOTEBOOK_DOCUMENT_DID_OPEN, types.NOTEBOOK_DOCUMENT_DID_CHANGE, types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+_CELLS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithCells(
+    [types.NotebookCellLanguage("markdown")], "jupyter-notebook")], save=True)
 
 class TextProtocol(LanguageServerProtocol):
     "The protocol without pygls' own texts, whose lines end at more signs than those of the protocol."
@@ -820,12 +842,21 @@ class TextProtocol(LanguageServerProtocol):
     @lsp_method(_DID_CLOSE)
     def lsp_text_document__did_close(self, params: Any): yield self.fm.features[_DID_CLOSE], (params,), None
 
+    @lsp_method(_CELLS_OPEN)
+    def lsp_notebook_document__did_open(self, params: Any): yield self.fm.features[_CELLS_OPEN], (params,), None
+
+    @lsp_method(_CELLS_CHANGE)
+    def lsp_notebook_document__did_change(self, params: Any): yield self.fm.features[_CELLS_CHANGE], (params,), None
+
+    @lsp_method(_CELLS_CLOSE)
+    def lsp_notebook_document__did_close(self, params: Any): yield self.fm.features[_CELLS_CLOSE], (params,), None
+
 class EditorServer(LanguageServer):
     "A language server over one desk."
     def __init__(self,
                  **options: Any,  # of `Desk`: corpus, registry, venue; what an editor sends comes before them
                  ):
-        super().__init__("citerec", citerec.__version__, types.TextDocumentSyncKind.Incremental,
+        super().__init__("citerec", citerec.__version__, types.TextDocumentSyncKind.Incremental, _CELLS,
                          protocol_cls=TextProtocol, max_workers=2)
         self.options = options
         self.pools = {name: ThreadPoolExecutor(1, f"citerec-{name}")
@@ -882,8 +913,8 @@ def _soon(server: EditorServer, uri: str, at: int) -> None:
     def run(work: Callable[..., list[Path | str]], *args: Any) -> None:
         async def done() -> None:
             if uri not in server.desk.texts: return
-            try: server.show(await server.beside(work, server.desk, uri, *args))
-            except CiterecError: pass  # a text that cannot be read just now
+            with suppress(CiterecError):  # a text that cannot be read just now
+                server.show(await server.beside(work, server.desk, uri, *args))
         asyncio.ensure_future(done())
     server.later(uri, "paragraph", _PAUSE[0], lambda: run(remarks_near, at))
     server.later(uri, "draft", _PAUSE[1], lambda: run(remarks_read))
@@ -928,8 +959,8 @@ async def did_change(ls: EditorServer, params: types.DidChangeTextDocumentParams
     if uri not in ls.desk.texts: return
     for change in params.content_changes: at = _changed(ls.desk, uri, change)
     _soon(ls, uri, at)
-    if at and ls.desk.texts[uri].text[at - 1] in "\\[@#{ ": _ahead(ls, uri, at)
-    ls.later(uri, "ahead", _PAUSE[0], lambda: _ahead(ls, uri, at))
+    if at and ls.desk.texts[uri].text[at - 1] in "\\[@#{": _ahead(ls, uri, at)
+    ls.later(uri, "ahead", _PAUSE[2], lambda: _ahead(ls, uri, at))
 
 def _changed(desk: Desk, uri: str, change: Any) -> int:
     "Make a change of a text; gives the offset behind it."
@@ -941,6 +972,28 @@ def _changed(desk: Desk, uri: str, change: Any) -> int:
     at = desk.texts[uri].lines.offset(*start) + len(change.text)
     desk.change(uri, start, end, change.text)
     return at
+
+async def cells_open(ls: EditorServer, params: types.DidOpenNotebookDocumentParams) -> None:
+    "Hold the cells of a notebook, and check them."
+    await _hold_cells(ls, params.notebook_document.uri, params.cell_text_documents)
+
+async def _hold_cells(ls: EditorServer, uri: str, cells: Iterable[types.TextDocumentItem]) -> None:
+    new = list(cells)
+    for cell in new: ls.desk.open(cell.uri, cell.language_id, cell.text, None, _path_in(uri) or Path())
+    for cell in new: await checked(ls, cell.uri)
+
+async def cells_change(ls: EditorServer, params: types.DidChangeNotebookDocumentParams) -> None:
+    "Take up what has changed in the cells of a notebook."
+    cells = params.change.cells
+    if not cells: return
+    for gone in cells.structure and cells.structure.did_close or (): await did_close(ls, types.DidCloseTextDocumentParams(gone))
+    for one in cells.text_content or ():
+        await did_change(ls, types.DidChangeTextDocumentParams(one.document, one.changes))
+    await _hold_cells(ls, params.notebook_document.uri, cells.structure and cells.structure.did_open or ())
+
+async def cells_close(ls: EditorServer, params: types.DidCloseNotebookDocumentParams) -> None:
+    "Let go of the cells of a notebook."
+    for cell in params.cell_text_documents: await did_close(ls, types.DidCloseTextDocumentParams(cell))
 
 async def did_save(ls: EditorServer, params: types.DidSaveTextDocumentParams) -> None:
     "Check a draft."
@@ -967,6 +1020,7 @@ async def checked(ls: EditorServer, uri: str) -> None:
     said = "not checked"
     try:
         ls.show(await ls.beside(remarks_read, ls.desk, uri))
+        if draft := ls.desk.drafts.get(ls.desk.root(uri)): ls.pools["lists"].submit(lambda: draft.bibliography.vectors)
         found, keys = await ls.beside(check_text, ls.desk, uri, pool="checks")
         said = found.report.heading if found else "checked"
         if uri in ls.desk.texts: ls.show(keys)
@@ -1061,7 +1115,7 @@ def edit_of(desk: Desk,
     edits: dict[str, list[types.TextEdit]] = {}
     for edit in change.edits:
         file = next(f for f in change.files if f.path == edit.path)
-        place = _place(desk, edit.path, next(iter(desk.texts), ""), file.text, edit.start, edit.end)
+        place = _place(desk, file, next(iter(desk.texts), ""), edit.start, edit.end)
         edits.setdefault(place.uri, []).append(types.TextEdit(_range_of(place), edit.new))
     return types.WorkspaceEdit(changes=edits)
 
@@ -1101,6 +1155,7 @@ async def accept(ls: EditorServer, uri: str, key: str, code: str, reason: str) -
 _TRIGGERS = ["{", ",", "@", "[", "`", "<", " "]
 _FEATURES: dict[str, tuple[Callable[..., Any], Any]] = {
     _DID_OPEN: (did_open, None), _DID_CHANGE: (did_change, None), _DID_CLOSE: (did_close, None),
+    _CELLS_OPEN: (cells_open, None), _CELLS_CHANGE: (cells_change, None), _CELLS_CLOSE: (cells_close, None),
     types.TEXT_DOCUMENT_DID_SAVE: (did_save, types.SaveOptions(False)),
     types.TEXT_DOCUMENT_COMPLETION: (completion, types.CompletionOptions(trigger_characters=_TRIGGERS)),
     types.TEXT_DOCUMENT_HOVER: (hover, None), types.TEXT_DOCUMENT_DEFINITION: (definition, None),
