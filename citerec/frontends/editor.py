@@ -51,7 +51,7 @@ from citerec.writing.draft import (
 from ..writing.existence import ReferenceVerdict, judge_references
 from ..writing.insertion import entry_change, entry_text, fixes
 from ..writing.manuscript import BIBLIOGRAPHIES, citations_in, main_file_of, read_manuscript
-from ..writing.remarks import Checked, Remark, Report, read_accepted, accepted_path, venue_of, without_accepted
+from ..writing.remarks import Checked, Remark, Report, read_accepted, accepted_path, kinds, venue_of, without_accepted
 
 # %% ../../nbs/97_editor.ipynb #e011
 _ENDS = re.compile(r"\r\n|\r|\n")
@@ -354,6 +354,7 @@ class Desk:
         self.remarks: dict[Path | str, list[Remark]] = {}  # by file, or the address of a text without one
         self.verdicts: dict[Path | str, dict[str, ReferenceVerdict]] = {}  # of a draft, by key
         self._answers: OrderedDict[Any, Any] = OrderedDict()
+        self._roots: dict[str, Path | str] = {}
         self._changes, self._read_at = 0, dict[Path | str, int]()  # changes; at a reading
 
     @made_once
@@ -376,6 +377,7 @@ class Desk:
              ) -> None:
         "Hold a text."
         path, self._changes = path.resolve() if path else None, self._changes + 1
+        self._roots.pop(uri, None)
         self.texts[uri] = OpenText(uri, kind_of_text(language, path.name if path else uri), TextLines(text), path, beside)
 
     def close(self,
@@ -403,7 +405,10 @@ class Desk:
              uri: str,
              ) -> Path | str:
         "The main file of a text, or its address where it has no file."
-        return _root_of(self, self.texts[uri])
+        text = self.texts[uri]
+        if text.kind == "bibtex": return _root_of(self, text)
+        if uri not in self._roots: self._roots[uri] = _root_of(self, text)
+        return self._roots[uri]
 
     def read(self,
              uri: str,
@@ -549,6 +554,8 @@ def remarks_near(desk: Desk,
     return [key]
 
 # %% ../../nbs/97_editor.ipynb #e063
+_LONG, _SLOW = 3_000, ("gap", "language", "misfit")  # sentences from which on these are only told where one types
+
 def check_open(desk: Desk,
                uri: str,
                ) -> tuple[Checked | None, list[Path | str]]:  # the check, and whose remarks have changed
@@ -560,7 +567,9 @@ def check_open(desk: Desk,
         if not draft: return None, []
         told = [r for r in missing(draft.manuscript, draft.gaps(), draft.own) if r.code in _IN_PROSE]
         return None, _taken_up(desk, root, draft, told, None)
-    with holding(desk.held): found = full_check(root, desk.rec, registries=desk.registries)
+    is_long = draft is not None and len(draft.sentences) > _LONG
+    only = ["references", *(code for code in kinds() if code not in _SLOW)] if is_long else ()
+    with holding(desk.held): found = full_check(root, desk.rec, registries=desk.registries, only=only)
     desk.verdicts[root] = {v.entry.key: v for v in found.references or () if isinstance(v, ReferenceVerdict)}
     return found, _taken_up(desk, root, draft, found, None)
 
@@ -844,22 +853,34 @@ _CELLS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithCell
 class TextProtocol(LanguageServerProtocol):
     "The protocol without pygls' own texts, whose lines end at more signs than those of the protocol."
     @lsp_method(_DID_OPEN)
-    def lsp_text_document__did_open(self, params: Any): yield self.fm.features[_DID_OPEN], (params,), None
+    def lsp_text_document__did_open(self, params: Any) -> Iterator[Any]:
+        "Hand a text to the desk."
+        yield self.fm.features[_DID_OPEN], (params,), None
 
     @lsp_method(_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: Any): yield self.fm.features[_DID_CHANGE], (params,), None
+    def lsp_text_document__did_change(self, params: Any) -> Iterator[Any]:
+        "Hand a change to the desk."
+        yield self.fm.features[_DID_CHANGE], (params,), None
 
     @lsp_method(_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: Any): yield self.fm.features[_DID_CLOSE], (params,), None
+    def lsp_text_document__did_close(self, params: Any) -> Iterator[Any]:
+        "Take a text from the desk."
+        yield self.fm.features[_DID_CLOSE], (params,), None
 
     @lsp_method(_CELLS_OPEN)
-    def lsp_notebook_document__did_open(self, params: Any): yield self.fm.features[_CELLS_OPEN], (params,), None
+    def lsp_notebook_document__did_open(self, params: Any) -> Iterator[Any]:
+        "Hand the cells of a notebook to the desk."
+        yield self.fm.features[_CELLS_OPEN], (params,), None
 
     @lsp_method(_CELLS_CHANGE)
-    def lsp_notebook_document__did_change(self, params: Any): yield self.fm.features[_CELLS_CHANGE], (params,), None
+    def lsp_notebook_document__did_change(self, params: Any) -> Iterator[Any]:
+        "Hand a change of cells to the desk."
+        yield self.fm.features[_CELLS_CHANGE], (params,), None
 
     @lsp_method(_CELLS_CLOSE)
-    def lsp_notebook_document__did_close(self, params: Any): yield self.fm.features[_CELLS_CLOSE], (params,), None
+    def lsp_notebook_document__did_close(self, params: Any) -> Iterator[Any]:
+        "Take the cells of a notebook from the desk."
+        yield self.fm.features[_CELLS_CLOSE], (params,), None
 
 class EditorServer(LanguageServer):
     "A language server over one desk."
