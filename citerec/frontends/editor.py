@@ -51,7 +51,9 @@ from citerec.writing.draft import (
 from ..writing.existence import ReferenceVerdict, judge_references
 from ..writing.insertion import entry_change, entry_text, fixes
 from ..writing.manuscript import BIBLIOGRAPHIES, citations_in, main_file_of, read_manuscript
-from ..writing.remarks import Checked, Remark, Report, read_accepted, accepted_path, kinds, venue_of, without_accepted
+from citerec.writing.remarks import (
+    Checked, Remark, Report, accepted_path, kinds, read_accepted, venue_of, without_accepted,
+)
 
 # %% ../../nbs/97_editor.ipynb #e011
 _ENDS = re.compile(r"\r\n|\r|\n")
@@ -355,7 +357,7 @@ class Desk:
         self.verdicts: dict[Path | str, dict[str, ReferenceVerdict]] = {}  # of a draft, by key
         self._answers: OrderedDict[Any, Any] = OrderedDict()
         self._roots: dict[str, Path | str] = {}
-        self._changes, self._read_at = 0, dict[Path | str, int]()  # changes; at a reading
+        self._changes, self._read_at = 0, dict[Path | str, int]()  # so far; when it was read
 
     @made_once
     def rec(self) -> Recommender: return self._make()
@@ -378,7 +380,8 @@ class Desk:
         "Hold a text."
         path, self._changes = path.resolve() if path else None, self._changes + 1
         self._roots.pop(uri, None)
-        self.texts[uri] = OpenText(uri, kind_of_text(language, path.name if path else uri), TextLines(text), path, beside)
+        kind = kind_of_text(language, path.name if path else uri)
+        self.texts[uri] = OpenText(uri, kind, TextLines(text), path, beside)
 
     def close(self,
               uri: str,
