@@ -56,7 +56,7 @@ GATES = {
     # their places in remarks and on the command line
     # 1,111 with the language server: lines and citations that are typed (110), lists (70), the desk (150), remarks
     # (90), hover (110), fixes (75), entries and names (65), the protocol (330); 150 with its measuring in the lab
-    "exported lines": (47_970, 33_000),
+    "exported lines": (47_980, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

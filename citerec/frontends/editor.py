@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['KINDS', 'Spot', 'ADD_ENTRY', 'ACCEPT', 'TextLines', 'kind_of_text', 'TypedCitation', 'citing_at', 'paragraph_at',
-           'asked_at', 'Choice', 'listed_choices', 'choices_at', 'OpenText', 'TextPlace', 'Fix', 'Desk', 'moved',
+           'asked_at', 'Choice', 'listed_choices', 'choices_at', 'OpenText', 'TextPlace', 'Fix', 'moved', 'Desk',
            'paragraph_remarks', 'remarks_read', 'remarks_near', 'check_open', 'diagnostics_of', 'key_at',
            'record_words', 'verdict_words', 'recommended_words', 'nearest_at', 'hover_at', 'fixes_at', 'accept_remark',
            'entry_places', 'citation_places', 'renamed', 'TextProtocol', 'EditorServer', 'edit_of', 'make_server',
@@ -275,6 +275,8 @@ def choices_at(draft: Draft,
     except InputError: return listed_choices(draft, (), keys, left_out)
 
 # %% ../../nbs/97_editor.ipynb #e051
+Spot = tuple[int, int]  # line and column in characters, from 1
+
 @dataclass(frozen=True)
 class OpenText:
     "A text that an editor holds."
@@ -289,7 +291,7 @@ class OpenText:
 
     def spot(self,
              place: tuple[int, int],  # as the protocol counts
-             ) -> tuple[int, int]:
+             ) -> Spot:
         "Line and column of a place in characters, from 1."
         line = min(place[0], len(self.lines.starts) - 1)
         return line + 1, self.lines.offset(*place) - self.lines.starts[line] + 1
@@ -314,6 +316,26 @@ class Fix:
     command: str = ""
     arguments: tuple[str, ...] = ()
     code: str = ""  # kind of the remark
+
+# %% ../../nbs/97_editor.ipynb #e054
+def moved(remarks: Iterable[Remark],
+          start: Spot,  # of the text that was replaced
+          end: Spot,
+          new: str,  # the text in its place
+          ) -> list[Remark]:  # without those that the change has cut
+    "Remarks after a change of their text."
+    lines = _ENDS.split(new)
+    by, first = len(lines) - 1 - (end[0] - start[0]), start[1] if len(lines) == 1 else 1
+    def after(at: Spot) -> Spot:
+        return (at[0] + by, at[1] - end[1] + first + len(lines[-1])) if at[0] == end[0] else (at[0] + by, at[1])
+    out = list[Remark]()
+    for r in remarks:
+        begin, stop = (r.line, r.column), (r.end_line, r.end_column)
+        if stop <= start: out.append(r)
+        elif begin <= start and end <= stop or end <= begin:
+            begin, stop = begin if begin <= start else after(begin), after(stop)
+            out.append(replace(r, line=begin[0], column=begin[1], end_line=stop[0], end_column=stop[1]))
+    return out
 
 # %% ../../nbs/97_editor.ipynb #e052
 def _unsaved(text: OpenText, rec: Recommender, cells: Iterable[str]) -> Draft:
@@ -356,6 +378,7 @@ class Desk:
         self.remarks: dict[Path | str, list[Remark]] = {}  # by file, or the address of a text without one
         self.verdicts: dict[Path | str, dict[str, ReferenceVerdict]] = {}  # of a draft, by key
         self._answers: OrderedDict[Any, Any] = OrderedDict()
+        self._edits: list[tuple[Path | str, Spot, Spot, str]] = []  # all of them, for what is found out meanwhile
         self._roots: dict[str, Path | str] = {}
         self._changes, self._read_at = 0, dict[Path | str, int]()  # so far; when it was read
 
@@ -368,7 +391,7 @@ class Desk:
     @property
     def held(self) -> dict[Path, str]:
         "The texts by their files."
-        return {t.path: t.text for t in self.texts.values() if t.path}
+        return {t.path: t.text for t in [*self.texts.values()] if t.path}
 
     def open(self,
              uri: str,
@@ -387,9 +410,8 @@ class Desk:
               uri: str,
               ) -> None:
         "Let go of a text."
-        if not (text := self.texts.pop(uri, None)): return
         self._changes += 1
-        if not text.path: self.drafts.pop(uri, None)
+        for held in (self.texts, self.drafts, self._roots): held.pop(uri, None)  # type: ignore[attr-defined]
 
     def change(self,
                uri: str,
@@ -398,10 +420,11 @@ class Desk:
                new: str,
                ) -> None:
         "Replace a part of a text; remarks behind it move along."
-        text, key = self.texts[uri], self.texts[uri].path or uri
+        text = self.texts[uri]
         lines = text.lines.replaced(start, end, new) if start and end else TextLines(new)
-        if start and end and (told := self.remarks.get(key)):
-            self.remarks[key] = moved(told, text.spot(start), text.spot(end), new)
+        if start and end:
+            self._edits.append((key := text.path or uri, text.spot(start), text.spot(end), new))
+            self.remarks[key] = moved(self.remarks.get(key, ()), *self._edits[-1][1:])
         self.texts[uri], self._changes = replace(text, lines=lines), self._changes + 1
 
     def root(self,
@@ -445,7 +468,7 @@ def _root_of(desk: Desk, text: OpenText) -> Path | str:
     if text.kind in ("latex", "typst"):
         with holding(desk.held): return main_file_of(text.path, text.text, text.format) or text.path
     if text.kind != "bibtex": return text.path
-    named = (root for root, d in desk.drafts.items() if text.path in map(Path.resolve, d.manuscript.bibliographies))
+    named = (root for root, d in [*desk.drafts.items()] if text.path in map(Path.resolve, d.manuscript.bibliographies))
     return next(named, text.path)
 
 def _read_again(desk: Desk, uri: str) -> Draft | None:
@@ -455,35 +478,13 @@ def _read_again(desk: Desk, uri: str) -> Draft | None:
     if not text.kind or not text.text.strip() or is_bibliography: return None
     with holding(desk.held):
         draft = Draft.open(root, desk.rec) if isinstance(root, Path) else \
-            _unsaved(text, desk.rec, [t.text for t in desk.texts.values() if t.beside == text.beside])
+            _unsaved(text, desk.rec, [t.text for t in [*desk.texts.values()] if t.beside == text.beside])
         old = desk.drafts.get(root)
         if old and _same_files(old, draft): draft.__dict__["own"] = old.own
         elif old: draft.own.remembering(old.own)
         assert draft.known is not None and draft._names
     desk.drafts[root], desk._read_at[root] = draft, now
     return draft
-
-# %% ../../nbs/97_editor.ipynb #e054
-Spot = tuple[int, int]  # line and column in characters, from 1
-
-def moved(remarks: Iterable[Remark],
-          start: Spot,  # of the text that was replaced
-          end: Spot,
-          new: str,  # the text in its place
-          ) -> list[Remark]:  # without those that the change has cut
-    "Remarks after a change of their text."
-    lines = _ENDS.split(new)
-    by, first = len(lines) - 1 - (end[0] - start[0]), start[1] if len(lines) == 1 else 1
-    def after(at: Spot) -> Spot:
-        return (at[0] + by, at[1] - end[1] + first + len(lines[-1])) if at[0] == end[0] else (at[0] + by, at[1])
-    out = list[Remark]()
-    for r in remarks:
-        begin, stop = (r.line, r.column), (r.end_line, r.end_column)
-        if stop <= start: out.append(r)
-        elif begin <= start and end <= stop or end <= begin:
-            begin, stop = begin if begin <= start else after(begin), after(stop)
-            out.append(replace(r, line=begin[0], column=begin[1], end_line=stop[0], end_column=stop[1]))
-    return out
 
 # %% ../../nbs/97_editor.ipynb #e061
 def _section_at(draft: Draft, path: Path | None, at: int) -> str:
@@ -519,18 +520,25 @@ def remarks_read(desk: Desk,
                  uri: str,
                  ) -> list[Path | str]:  # whose remarks have changed
     "Read the draft of a text again, and take up its slots and the keys without an entry."
+    since = len(desk._edits)
     draft, root = desk.read(uri), desk.root(uri)
     if not draft: return []
     kept, _ = read_accepted(accepted_path(root)) if isinstance(root, Path) else ((), ())
     told, _ = without_accepted([r for r in missing(draft.manuscript, (), draft.own) if r.code in _READ_AGAIN], kept, {})
-    return _taken_up(desk, root, draft, told, _READ_AGAIN)
+    return _taken_up(desk, root, draft, told, _READ_AGAIN, since)
+
+def _as_it_is(desk: Desk, key: Path | str, told: list[Remark], since: int) -> list[Remark]:
+    "Remarks on a text after what has been typed since it was read."
+    for where, start, end, new in desk._edits[since:]:
+        if where == key: told = moved(told, start, end, new)
+    return told
 
 def _key_of(root: Path | str, path: Path) -> Path | str:
     "By what the remarks of a file are kept."
     return path.resolve() if isinstance(root, Path) else root
 
 def _taken_up(desk: Desk, root: Path | str, draft: Draft | None, told: Iterable[Remark], codes: frozenset[str] | None,
-              ) -> list[Path | str]:
+              since: int) -> list[Path | str]:
     "Take up remarks of some kinds in place of those that are kept; None: of all kinds."
     if desk.venue: told = desk.venue.judged(told)
     files = [_key_of(root, f.path) if f.path else root for f in draft.manuscript.files] if draft else []
@@ -538,7 +546,8 @@ def _taken_up(desk: Desk, root: Path | str, draft: Draft | None, told: Iterable[
     found: dict[Path | str, list[Remark]] = {key: [] for key in [root, *files]}
     for r in told: found.setdefault(_key_of(root, r.path), []).append(r)
     for key, own in found.items():
-        desk.remarks[key] = [*(r for r in desk.remarks.get(key, ()) if codes and r.code not in codes), *own]
+        desk.remarks[key] = [*(r for r in desk.remarks.get(key, ()) if codes and r.code not in codes),
+                             *_as_it_is(desk, key, own, since)]
     return list(found)
 
 def remarks_near(desk: Desk,
@@ -546,11 +555,12 @@ def remarks_near(desk: Desk,
                  at: int,  # an offset
                  ) -> list[Path | str]:  # whose remarks have changed
     "Read the paragraph of a place again, and take up what is told of it."
-    text, draft = desk.texts[uri], desk.draft(uri)
+    text, since, draft = desk.texts[uri], len(desk._edits), desk.draft(uri)
     if not draft or not text.kind or text.kind == "bibtex": return []
     begin, end, told = paragraph_remarks(draft, text, at)
     key, (first, last) = text.path or uri, (text.spot(text.lines.place(offset)) for offset in (begin, end))
     if desk.venue: told = desk.venue.judged(told)
+    if len(desk._edits) > since: return []  # it is read once more where typing pauses
     before = [r for r in desk.remarks.get(key, ()) if r.code not in _IN_PROSE
               or (r.end_line, r.end_column) <= first or last <= (r.line, r.column)]
     desk.remarks[key] = [*before, *told]
@@ -563,24 +573,24 @@ def check_open(desk: Desk,
                uri: str,
                ) -> tuple[Checked | None, list[Path | str]]:  # the check, and whose remarks have changed
     "Check the draft of a text in full, or a bibliography that no open draft names."
-    text, root = desk.texts[uri], desk.root(uri)
+    text, root, since = desk.texts[uri], desk.root(uri), len(desk._edits)
     draft = desk.read(uri)
     if not text.kind: return None, []
     if not isinstance(root, Path):
         if not draft: return None, []
         told = [r for r in missing(draft.manuscript, draft.gaps(), draft.own) if r.code in _IN_PROSE]
-        return None, _taken_up(desk, root, draft, told, None)
+        return None, _taken_up(desk, root, draft, told, None, since)
     is_long = draft is not None and len(draft.sentences) > _LONG
     only = ["references", *(code for code in kinds() if code not in _SLOW)] if is_long else ()
     with holding(desk.held): found = full_check(root, desk.rec, registries=desk.registries, only=only)
     desk.verdicts[root] = {v.entry.key: v for v in found.references or () if isinstance(v, ReferenceVerdict)}
-    return found, _taken_up(desk, root, draft, found, None)
+    return found, _taken_up(desk, root, draft, found, None, since)
 
 def diagnostics_of(desk: Desk,
                    key: Path | str,  # a file, or the address of a text without one
                    ) -> tuple[str, list[dict[str, Any]]]:  # its address, and what the protocol calls diagnostics
     "The remarks on a text for an editor."
-    text = next((t for t in desk.texts.values() if (t.path or t.uri) == key), None)
+    text = next((t for t in [*desk.texts.values()] if (t.path or t.uri) == key), None)
     told = desk.remarks.get(key, [])
     uri = text.uri if text else from_fs_path(str(key)) or ""
     if not told: return uri, []
@@ -658,7 +668,8 @@ def hover_at(desk: Desk,
     if found := key_at(text, at):
         own = draft.own if draft else Bibliography.read(text.path, desk.rec.corpus) if text.path else None
         entry = own.find(found[0]) if own else None
-        return (_told_of_key(desk, uri, draft, entry), *found[1:]) if entry else None
+        lacks = f"No entry has the key `{found[0]}`.\n\n{recommended_words(nearest_at(desk, uri, at))}"
+        return (_told_of_key(desk, uri, draft, entry) if entry else lacks, *found[1:])
     line = text.lines.place(at)[0] + 1
     told = next((r for r in desk.remarks.get(text.path or uri, ()) if r.code in ("slot", "gap")
                  and r.line <= line <= r.end_line and _within(text, r, at)), None)
@@ -781,7 +792,7 @@ def _place(desk: Desk, file: TextFile, uri: str, start: int, end: int) -> TextPl
         if not file.cells: return at
         line, column = file.line_column(at)
         return stored.starts[line - 1] + column - 1
-    known = next((t.uri for t in desk.texts.values() if file.path and t.path == file.path.resolve()), None)
+    known = next((t.uri for t in [*desk.texts.values()] if file.path and t.path == file.path.resolve()), None)
     address = known or (from_fs_path(str(file.path)) if file.path else None) or uri
     return TextPlace(address, stored.place(offset(start)), stored.place(offset(end)))
 

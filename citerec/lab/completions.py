@@ -124,7 +124,8 @@ class _Typist:
         self.checks, (create, progress) = 0, (types.WINDOW_WORK_DONE_PROGRESS_CREATE, types.PROGRESS)
         self.client.feature(create)(lambda params: None)
         @self.client.feature(progress)
-        def ended(params: types.ProgressParams) -> None: self.checks += isinstance(params.value, dict) and params.value.get("kind") == "end"
+        def ended(params: types.ProgressParams) -> None:
+            self.checks += isinstance(params.value, dict) and params.value.get("kind") == "end"
         @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def told(params: types.PublishDiagnosticsParams) -> None: self.told[params.uri] = time.perf_counter()
 
