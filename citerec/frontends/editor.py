@@ -361,8 +361,6 @@ def _same_files(old: Draft, new: Draft) -> bool:
     except OSError: return False
 
 # %% ../../nbs/97_editor.ipynb #e053
-_READ_AGAIN = frozenset(("slot", "missing"))  # kinds of remarks that reading a draft finds
-_IN_PROSE = frozenset((*_READ_AGAIN, "gap"))  # those that a changed paragraph has
 _KEPT = 200  # places whose answers are remembered
 
 class Desk:
@@ -411,7 +409,7 @@ class Desk:
               ) -> None:
         "Let go of a text."
         self._changes += 1
-        for held in (self.texts, self.drafts, self._roots): held.pop(uri, None)  # type: ignore[attr-defined]
+        for held in (self.texts, self.drafts, self._roots): held.pop(uri, None)
 
     def change(self,
                uri: str,
@@ -458,7 +456,7 @@ class Desk:
         "An answer, and the same one when it is asked again."
         if asked not in self._answers:
             self._answers[asked] = answer()
-            while len(self._answers) > _KEPT: self._answers.popitem(last=False)
+            if len(self._answers) > _KEPT: self._answers.popitem(last=False)
         return self._answers[asked]
 
 # %% ../../nbs/97_editor.ipynb #e053r
@@ -487,6 +485,9 @@ def _read_again(desk: Desk, uri: str) -> Draft | None:
     return draft
 
 # %% ../../nbs/97_editor.ipynb #e061
+_READ_AGAIN = frozenset(("slot", "missing"))  # kinds of remarks that reading a draft finds
+_IN_PROSE = frozenset((*_READ_AGAIN, "gap"))  # those that a changed paragraph has
+
 def _section_at(draft: Draft, path: Path | None, at: int) -> str:
     "The section of a place, as the draft was read last."
     number = next((n for n, f in enumerate(draft.manuscript.files) if f.path and f.path.resolve() == path), 0)
@@ -855,7 +856,6 @@ def renamed(desk: Desk,
 
 # %% ../../nbs/97_editor.ipynb #e101
 _NUMBERS = count()
-_PATIENCE = .06  # seconds for which a list waits
 _PAUSE = .1, 1.0, .3  # seconds without a change after which a paragraph is read, the draft, and a sentence ranked
 _DID_CHANGE, _DID_OPEN, _DID_CLOSE = (
     types.TEXT_DOCUMENT_DID_CHANGE, types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CLOSE)
@@ -1078,17 +1078,18 @@ async def _cells_close(ls: EditorServer, params: types.DidCloseNotebookDocumentP
     for cell in params.cell_text_documents: await _did_close(ls, types.DidCloseTextDocumentParams(cell))
 
 # %% ../../nbs/97_editor.ipynb #e104
-def _item(uri: str, text: OpenText, citing: TypedCitation, choice: Choice, n: int) -> types.CompletionItem:
+_LISTED = 60  # papers of a list; typing narrows all that there are
+
+def _item(uri: str, span: types.Range, typed: str, choice: Choice, n: int) -> types.CompletionItem:
     "A paper as the editor lists it."
-    r, span = choice.found, types.Range(types.Position(*text.lines.place(citing.key_start)),
-                                        types.Position(*text.lines.place(citing.key_end)))
+    r = choice.found
     about = [f"**{_plain(choice.title)}**", _plain(r.justification) if r else "", f"> {_plain(r.supporting_snippet)}"
              if r and r.supporting_snippet else ""]
     kind = types.CompletionItemKind.Value if choice.is_new else types.CompletionItemKind.Reference
     told = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(filter(None, about)))
     return types.CompletionItem(
         choice.key, kind=kind, detail=choice.detail, documentation=told,
-        sort_text=f"{n:05}", filter_text=f"{citing.typed} {choice.words}".strip(),
+        sort_text=f"{n:05}", filter_text=f"{typed} {choice.words}".strip(),
         text_edit=types.TextEdit(span, choice.key),
         command=types.Command("Add the entry", ADD_ENTRY, arguments=[uri, r.paper_id, choice.key])
         if choice.is_new and r else None)
@@ -1100,16 +1101,20 @@ async def _completion(ls: EditorServer, params: types.CompletionParams) -> types
     if not text or not text.kind: return none
     citing = citing_at(text.text, text.lines.offset(params.position.line, params.position.character), text.kind)
     if not citing: return none
-    ranking = asyncio.wrap_future(_ranked(ls, uri, citing))
-    try: found = await asyncio.wait_for(asyncio.shield(ranking), _PATIENCE)
-    except TimeoutError: found = await ls.beside(_quickly, ls.desk, uri, citing, pool="lists")
+    ranking = _ranked(ls, uri, citing)
+    try: found = [] if ranking.done() else await ls.beside(_quickly, ls.desk, uri, citing, pool="lists")
     except CiterecError: return none
-    items = [_item(uri, text, citing, c, n) for n, c in enumerate(c for c in found if c.narrowed(citing.typed))]
+    if ranking.done() and not ranking.exception(): found = ranking.result()
+    start, end = (types.Position(*text.lines.place(at)) for at in (citing.key_start, citing.key_end))
+    chosen = [c for c in found if c.narrowed(citing.typed)][:_LISTED]
+    items = [_item(uri, types.Range(start, end), citing.typed, c, n) for n, c in enumerate(chosen)]
     return types.CompletionList(is_incomplete=True, items=items)
 
 def _quickly(desk: Desk, uri: str, citing: TypedCitation) -> list[Choice]:
     draft = desk.drafts.get(desk.root(uri))
-    return choices_at(draft, *asked_at(desk.texts[uri].text, citing), citing.others, quickly=True) if draft else []
+    asked = asked_at(desk.texts[uri].text, citing)
+    def choose() -> list[Choice]: return choices_at(draft, *asked, citing.others, quickly=True) if draft else []
+    return desk.remembered((id(draft and draft.own), *asked, citing.others), choose)
 
 # %% ../../nbs/97_editor.ipynb #e105
 def _at(ls: EditorServer, params: Any) -> tuple[str, OpenText, int]:
@@ -1201,6 +1206,7 @@ async def _accept(ls: EditorServer, uri: str, key: str, code: str, reason: str) 
     await _checked(ls, uri)
 
 # %% ../../nbs/97_editor.ipynb #e107
+_SWITCH = .001  # seconds for which one thread keeps the others waiting
 _TRIGGERS = ["{", ",", "@", "[", "`", "<", " "]
 _FEATURES: dict[str, tuple[Callable[..., Any], Any]] = {
     _DID_OPEN: (_did_open, None), _DID_CHANGE: (_did_change, None), _DID_CLOSE: (_did_close, None),
@@ -1242,6 +1248,7 @@ def serve_editor(server: EditorServer,
                  ) -> None:
     "Serve one editor until it leaves. The standard output is the protocol's alone."
     logging.disable(logging.CRITICAL)
+    sys.setswitchinterval(_SWITCH)
     if port is None:
         own = os.dup(1)
         os.dup2(2, 1)
