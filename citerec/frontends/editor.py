@@ -1045,7 +1045,7 @@ async def _checked(ls: EditorServer, uri: str) -> None:
     try:
         ls.show(await ls.beside(remarks_read, ls.desk, uri))
         draft = ls.desk.drafts.get(ls.desk.root(uri))
-        if draft: ls.pools["lists"].submit(getattr, draft.bibliography, "vectors")  # before a list needs them
+        if draft: ls.pools["lists"].submit(draft.bibliography.support, "ready", 1)  # reads it before a list needs it
         found, keys = await ls.beside(check_open, ls.desk, uri, pool="checks")
         said = found.report.heading if found else "checked"
         if uri in ls.desk.texts: ls.show(keys)
