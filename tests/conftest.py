@@ -20,9 +20,9 @@ os.environ.setdefault("XDG_DATA_HOME", tempfile.mkdtemp(prefix="citerec-data-"))
 
 INTEGRATION = {  # they start browsers, servers or processes, build corpora, or try all cases of a draft
     "test_assistants", "test_attacks", "test_browser", "test_browser_recommend", "test_cases", "test_doubles",
-    "test_draft_attacks", "test_foreign_corpora", "test_foreign_folder", "test_hostile_corpora", "test_hostile_pdfs",
-    "test_jupyterlab", "test_modules", "test_no_network", "test_packs", "test_process", "test_qdrant_server",
-    "test_tex",
+    "test_draft_attacks", "test_editor", "test_foreign_corpora", "test_foreign_folder", "test_hostile_corpora",
+    "test_hostile_pdfs", "test_jupyterlab", "test_modules", "test_neovim", "test_no_network",
+    "test_packs", "test_process", "test_qdrant_server", "test_tex",
 }
 
 

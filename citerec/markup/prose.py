@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..ground.errors import InputError
-from ..ground.files import shipped_words
+from ..ground.files import held_text, shipped_words
 from ..ground.text import sentences, utf_16_of
 
 # %% ../../nbs/13_prose.ipynb #p005
@@ -320,6 +320,7 @@ def open_text(path: Path,
     except (OSError, ValueError) as e:
         raise InputError(f"{path} cannot be read: {getattr(e, 'strerror', None) or e}.", "Check the path.") from None
     text, encoding = _decoded(data)
+    if (held := held_text(path)) is not None: text = held
     mark = hashlib.sha256(data).hexdigest()
     if not book: return TextFile(path, text, encoding, mark, format or format_of(path.name, text))
     if odd := _not_a_notebook(path, text): raise odd

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Language', 'Part', 'Place', 'Replaced', 'Cited', 'Range', 'GivenRecord', 'citation_place', 'BibStyle', 'line_end',
-           'bib_style', 'dressed', 'appended', 'CitationStyle', 'citation_style', 'cite_changes', 'place_at',
-           'BibField', 'BibText', 'entry_text', 'is_sure', 'published_in', 'fixes']
+           'bib_style', 'dressed', 'appended', 'CitationStyle', 'citation_style', 'cite_changes', 'entry_change',
+           'place_at', 'BibField', 'BibText', 'entry_text', 'is_sure', 'published_in', 'fixes']
 
 # %% ../../nbs/78_insertion.ipynb #c003
 import re
@@ -766,6 +766,25 @@ def cite_changes(manuscript: Manuscript,
     notes = tuple(f"{key} has no {lack}: complete the entry." for key, (_, paper) in new.items()
                   for lack in _lacking(_other(known, paper), paper))
     return Change(tuple(edits), (*bibs, *touched.values()), f"the citation of {names}", main, keys, (*notes, *named))
+
+# %% ../../nbs/78_insertion.ipynb #e97b
+def entry_change(manuscript: Manuscript,
+                 bibliography: "Bibliography",  # of the draft; its other entries give fields
+                 paper: Paper,
+                 key: str,  # by which the draft cites it
+                 ) -> Change:  # empty where an entry has the key
+    "Add the entry of a paper to the bibliography of a draft. Raises `InputError` where there is none."
+    if bibliography.find(key): return Change((), ())
+    known, edits, files = _known(manuscript, bibliography), list[Edit](), list[TextFile]()
+    if manuscript.own_entries and not manuscript.bibliographies:
+        number, start, end, text = _list_edit(manuscript, [(key, paper)])
+        files.append(manuscript.files[number])
+        edits.append(Edit(files[0].path or Path(), start, end, text))
+    else:
+        other = _other(known, paper)
+        files.append(open_text(_file_for(manuscript, known), "text"))
+        edits.append(_bib_edit(files[0], [_copy(other, key) if other else bibtex_entry(paper, key)]))
+    return Change(tuple(edits), tuple(files), f"the entry {key}", manuscript.files[0].path, {paper.paper_id: key})
 
 # %% ../../nbs/78_insertion.ipynb #c043b
 def _numbered(manuscript: Manuscript, where: str) -> tuple[int, int, int, int | None]:
