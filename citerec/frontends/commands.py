@@ -742,7 +742,21 @@ def _mcp(args: argparse.Namespace) -> int:
         make_mcp(recommender, library).run("stdio")  # nothing else is written to the pipe
     return 0
 
-SERVING_COMMANDS = {"serve": _serve, "mcp": _mcp}
+def _lsp(args: argparse.Namespace) -> int:
+    """Advise in an editor, by the Language Server Protocol: completion, remarks, quick fixes.
+
+    --corpus FOLDER      ground.settings:Settings
+    registries: --registry FILE ...  registries of titles (default: the one in your data folder, where there is one)
+    --venue NAME         writing.draft:full_check
+    --tcp N              wait for one client on this port of this machine, in place of the standard streams
+    """
+    for package in ("pygls", "lsprotocol"): check_installed(package, "editor")
+    from citerec.frontends.editor import make_server, serve_editor
+    serve_editor(make_server(corpus=args.corpus, registry=args.registries, venue=args.venue), args.tcp)
+    sys.stderr.flush()
+    os._exit(0)  # what is still being looked up is not waited for
+
+SERVING_COMMANDS = {"serve": _serve, "mcp": _mcp, "lsp": _lsp}
 
 # %% ../../nbs/98_commands.ipynb #s013
 def _parsed_steps(args: argparse.Namespace, parsed: Any) -> list[Step]:

@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['Checksums', 'MOST_JSON', 'REPAIR', 'T', 'OWNER_ONLY', 'remove', 'clear_parts', 'write_atomically', 'whole_folder',
            'sha256_of', 'checksums', 'altered', 'plain_file', 'read_plain_file', 'read_json', 'strange_entries',
-           'real_folder', 'reading', 'need_space', 'check_current_folder', 'made_once', 'shipped', 'shipped_words',
-           'user_folder', 'own_folder', 'read_plain', 'private_database', 'distrust_database', 'rows_within', 'mark_of',
-           'trust', 'is_trusted', 'distrust', 'pyplot']
+           'real_folder', 'reading', 'need_space', 'check_current_folder', 'made_once', 'holding', 'held_text',
+           'shipped', 'shipped_words', 'user_folder', 'own_folder', 'read_plain', 'private_database',
+           'distrust_database', 'rows_within', 'mark_of', 'trust', 'is_trusted', 'distrust', 'pyplot']
 
 # %% ../../nbs/02_files.ipynb #c003
 import contextlib
@@ -20,8 +20,9 @@ import shutil
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -295,6 +296,23 @@ class made_once(Generic[T]):
         with kept.setdefault("_making", threading.RLock()):
             if self.name not in kept: kept[self.name] = self.make(instance)
             return kept[self.name]
+
+# %% ../../nbs/02_files.ipynb #h002
+_held: ContextVar[Mapping[Path, str]] = ContextVar("held")
+
+@contextmanager
+def holding(texts: Mapping[Path, str],  # by their paths, links followed
+            ) -> Iterator[None]:
+    "Read these texts in place of the files, as long as this lasts."
+    before = _held.set(texts)
+    try: yield
+    finally: _held.reset(before)
+
+def held_text(path: Path,
+              ) -> str | None:  # None: the file counts
+    "The text that an editor holds of a file."
+    held = _held.get({})
+    return held.get(path.resolve()) if held else None
 
 # %% ../../nbs/02_files.ipynb #c024
 def shipped(name: str,  # as "sample", "ranker", "names" or "words"

@@ -6,7 +6,7 @@
 __all__ = ['OTHERS', 'GROUP_NAME', 'EXTENDED', 'LITERAL', 'RIS_LINE', 'RIS_KINDS', 'RIS_FIELDS', 'CSL_KINDS', 'CSL_FIELDS',
            'ARCHIVES', 'from_latex', 'is_formula', 'to_latex', 'acts_in_tex', 'Name', 'name_parts', 'split_at',
            'names_by_commas', 'split_names', 'latex_name', 'Entry', 'without_html', 'bib_entries', 'ris_entries',
-           'json_objects', 'csl_list', 'csl_entries', 'yaml_entries', 'inherited']
+           'json_objects', 'csl_list', 'csl_entries', 'yaml_value', 'yaml_entries', 'inherited']
 
 # %% ../../nbs/10_formats.ipynb #c003
 import json
@@ -746,7 +746,7 @@ def _scalar(text: str) -> Any:
         def flow(part: str, depth: int = 0) -> Any:
             part = part.strip()
             if part[:1] not in ("[", "{") or depth > 5: return part if depth > 5 else _scalar(part)
-            parts = [p for p in split_at(re.sub(r"\[", "{[", part[1:-1]).replace("]", "]}"), ",") if p]
+            parts = [p for p in split_at(re.sub(r"\[", "{[", part[1:-1]).replace("]", "]}"), ",", quote='"') if p]
             parts = [p.replace("{[", "[").replace("]}", "]") for p in parts]
             if part[0] == "[": return [flow(p, depth + 1) for p in parts]
             return {k.strip(" \"'"): flow(v, depth + 1) for k, _, v in (p.partition(":") for p in parts)}
@@ -760,6 +760,7 @@ class _Yaml:
         self.lines = [(len(line) - len(line.lstrip(" ")), line.strip(), n) for n,
                       line in enumerate(text.splitlines(), 1)]
         self.at, self.begun = 0, dict[int, int]()  # id of a map -> its line
+        self.kept = list[dict[str, Any]]()  # so that no id is used twice
 
     def peek(self) -> tuple[int, str, int] | None:
         while self.at < len(self.lines) and (not self.lines[self.at][1]
@@ -788,7 +789,7 @@ class _Yaml:
         self.begun[id(found)] = here[2]
         while (line := self.peek()) and line[0] == indent and (m := _YAML_KEY.match(line[1])):
             found[next(filter(None, m.groups()), "")] = self.value(line[1][m.end() :].strip(), indent, depth)
-        self.kept = [*getattr(self, "kept", []), found]  # so that no id is used twice
+        self.kept.append(found)
         return found
 
     def value(self, words: str, indent: int, depth: int) -> Any:
@@ -805,15 +806,58 @@ class _Yaml:
         return self.block(indent if same else indent + 1, depth + 1)
 
 # %% ../../nbs/10_formats.ipynb #g27e
+_HAYAGRIVA = {"book": "book", "chapter": "chapter", "anthos": "chapter", "thesis": "thesis", "report": "report",
+              "web": "webpage", "repository": "software", "patent": "patent", "manuscript": "manuscript"}
+_OWN_NAMES = {"page-range": "page", "abstract": "abstract", "note": "note", "language": "language", "issue": "issue",
+              "volume": "volume", "edition": "edition"}  # of Hayagriva -> of CSL
+
+def _plain_yaml(text: str) -> str:
+    return re.sub(r"(?m)^(?:---|\.\.\.)[ \t]*$", "", text.removeprefix("\ufeff").replace("\t", "  "))
+
+def yaml_value(text: str,  # YAML without anchors and tags
+               ) -> Any:  # maps, lists, texts and numbers; None: nothing
+    "What simple YAML says."
+    return _Yaml(_plain_yaml(text)).block(0)
+
+def _said(value: Any, name: str = "value") -> Any:
+    "A value of Hayagriva, which may be a map with details."
+    return value.get(name) if isinstance(value, dict) else value
+
+def _hayagriva(entries: Mapping[str, Any], reader: _Yaml) -> Iterator[dict[str, Any]]:
+    "Entries of Hayagriva in the form of CSL-JSON; the reader learns their lines."
+    def people(names: Any) -> list[Any]:
+        listed = names if isinstance(names, list) else [names]
+        return [{"family": one.get("name"), "given": one.get("given-name"), "suffix": one.get("suffix"),
+                 "non-dropping-particle": one.get("prefix")} if isinstance(one, dict) else one for one in listed if one]
+    for key, own in entries.items():
+        if not isinstance(own, dict) or not {"type", "title", "parent"} & {*own}: continue
+        parents = own.get("parent")
+        whole = next((p for p in (parents if isinstance(parents, list) else [parents]) if isinstance(p, dict)), {})
+        kind, of = (str(one.get("type", "")).lower() for one in (own, whole))
+        article = "article-journal" if of == "periodical" or not whole else "paper-conference"
+        ids = own.get("serial-number") or {}
+        ids = {k.lower(): str(v) for k, v in ids.items()} if isinstance(ids, dict) else {}
+        both = {"type": _HAYAGRIVA.get(kind, article if kind in ("article", "") else "document"), "id": key,
+                "title": _said(own.get("title")), "container-title": _said(whole.get("title")),
+                "author": people(own.get("author")), "editor": people(own.get("editor") or whole.get("editor")),
+                "issued": own.get("date") or whole.get("date"), "DOI": ids.get("doi"), "ISBN": ids.get("isbn"),
+                "URL": _said(own.get("url")), "publisher": _said(own.get("publisher") or whole.get("publisher"), "name")}
+        if "arxiv" in ids: both |= {"archive": "arxiv", "archive_location": ids["arxiv"].removeprefix("arXiv:")}
+        both |= {theirs: _said(own.get(name, whole.get(name))) for name, theirs in _OWN_NAMES.items()}
+        reader.begun[id(both)] = reader.begun.get(id(own), 2) - 1
+        reader.kept.append(both)
+        yield both
+
 def yaml_entries(name: str,  # of the file, for reports
-                 text: str,  # YAML with `references`, or a list of objects
+                 text: str,  # YAML with `references`, a list of objects, or a map of entries by their keys
                  ) -> Iterator[Entry]:
-    "The entries of CSL in YAML."
-    text = re.sub(r"(?m)^(?:---|\.\.\.)[ \t]*$", "", text.removeprefix("\ufeff").replace("\t", "  "))
+    "The entries of CSL in YAML, or of Hayagriva, the format of Typst."
+    text = _plain_yaml(text)
     head = re.search(r"(?m)^references[ \t]*:[ \t]*(?:#.*)?$", text)
     before = text.count("\n", 0, head.end()) + 1 if head else 0
     reader = _Yaml(text[head.end() + 1 :] if head else text)
-    records = reader.block(0) if head or re.match(r"\s*(?:#.*\s*)*-\s", text) else None
+    records = reader.block(0)
+    if isinstance(records, dict) and not head: records = [*_hayagriva(records, reader)]
     for record in records if isinstance(records, list) else []:
         if isinstance(record, dict): yield _csl_entry(name, before + reader.begun.get(id(record), 1), _pandoc(record))
 

@@ -30,7 +30,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..ground.errors import CiterecError, InputError
-from ..ground.files import distrust_database, need_space, read_plain, rows_within, shipped_words
+from ..ground.files import distrust_database, held_text, need_space, read_plain, rows_within, shipped_words
 from ..ground.quoting import counted, one_line
 from citerec.ground.identity import (
     best_text, clean_year, find_arxiv_id, find_doi, normal_arxiv_id, plain_text, same_paper, title_key,
@@ -184,6 +184,7 @@ def _text(path: Path) -> tuple[str, str]:
         written = path.read_bytes()
     except OSError as e:
         raise InputError(f"{path} cannot be read ({e.strerror}).", "Check the path and its permissions.") from None
+    if (held := held_text(path)) is not None: return held, ""
     if wide := utf_16_of(written):
         return written.decode(wide, "replace").removeprefix("\ufeff"), "the file is not UTF-8; read as UTF-16"
     try: return written.decode("utf-8-sig"), ""

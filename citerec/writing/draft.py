@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
            'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file',
-           'cited_by_others', 'opened_registries', 'full_check', 'accept_entry', 'checked_fixes']
+           'part_of', 'cited_by_others', 'opened_registries', 'full_check', 'accept_entry', 'checked_fixes']
 
 # %% ../../nbs/79_draft.ipynb #c003
 import bisect
@@ -838,6 +838,19 @@ def audit_file(path: str | os.PathLike[str],  # a draft; or a bibliography alone
     if path.suffix.lower() not in BIBLIOGRAPHIES:
         return Draft.open(path, rec, bibliography, format=format).audit(look_up, fits)
     return audit(None, Bibliography.read(path, rec.corpus), look_up=look_up)
+
+# %% ../../nbs/79_draft.ipynb #p97b
+def part_of(draft: Draft,
+            text: str,  # of a paragraph, in the format of the draft
+            section: str = "",  # in which it stands; "": as the text says
+            ) -> Draft:
+    "A part of a draft as a draft of its own, with the bibliography and the citations of the whole."
+    part = Draft(f"{text}\n", draft.rec, format=draft.manuscript.format)
+    read = part.manuscript
+    if section: read = replace(read, sentences=tuple(replace(s, section=section) for s in read.sentences))
+    names = ("own", "bibliography", "itself", "known", "_names")
+    part.__dict__ |= {"manuscript": read, **{name: getattr(draft, name) for name in names}}
+    return part
 
 # %% ../../nbs/79_draft.ipynb #x042d2
 def cited_by_others(draft: Draft,

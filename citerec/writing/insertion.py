@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Language', 'Part', 'Place', 'Replaced', 'Cited', 'Range', 'GivenRecord', 'citation_place', 'BibStyle', 'line_end',
-           'bib_style', 'dressed', 'appended', 'CitationStyle', 'citation_style', 'cite_changes', 'place_at',
-           'BibField', 'BibText', 'entry_text', 'is_sure', 'published_in', 'fixes']
+           'bib_style', 'dressed', 'appended', 'CitationStyle', 'citation_style', 'cite_changes', 'entry_change',
+           'place_at', 'BibField', 'BibText', 'entry_text', 'is_sure', 'published_in', 'fixes']
 
 # %% ../../nbs/78_insertion.ipynb #c003
 import re
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 # %% ../../nbs/78_insertion.ipynb #c005
-Language = Literal["latex", "markdown", "text"]
+Language = Literal["latex", "markdown", "typst", "text"]
 Part = tuple[int, str]  # the offset behind a part of the text, and its letter
 
 def _pairs(text: str) -> dict[int, int]:
@@ -102,12 +102,30 @@ def _markdown_part(text: str, sign: re.Match[str], ends: dict[int, int], seen: _
     if what[0] == "<": return _until(text, at, ">", seen) or at, "-"
     return (_past(text, at, ends, "[{", 6) if sign["name"] else at), "w"
 
+# %% ../../nbs/78_insertion.ipynb #q502
+_TYPST = re.compile(r"//[^\n]*|/\*|`+|\$|https?://[^\s\[\]\"]*[^\s\[\]\".,;:!?)'*_]|@[\w-](?:[\w.:-]*[\w-])?|<[\w-][\w.:-]*>"
+                    r"|#(?P<name>[^\W\d][\w-]*)?(?:\.[^\W\d][\w-]*)*|\\.", re.DOTALL)
+_TYPST_UNSEEN = frozenset("footnote label h v pagebreak linebreak parbreak colbreak metadata place".split())
+
+def _typst_part(text: str, sign: re.Match[str], ends: dict[int, int], seen: _Seen) -> Part:
+    "The part of a Typst text that begins with a sign."
+    what, at = sign[0], sign.end()
+    if what[:2] in ("//", "/*"): return (_until(text, at, "*/", seen) or at) if what == "/*" else at, "-"
+    if what[0] == "`": return (_until(text, at, what, seen) or at) if len(what) != 2 else at, "w"
+    if what == "$":
+        end, display = _until(text, at, "$", seen) or at, text[at : at + 1].isspace()
+        return end, "-" if display else "w"
+    if what[0] == "<": return at, "-"
+    if what[0] == "#": return _past(text, at, ends, "([{", 6), "-" if sign["name"] in _TYPST_UNSEEN else "w"
+    if what[0] == "@": return _past(text, at, ends, "[", 1), "w"
+    return at, " " if what[0] == "\\" and what[1:].isspace() else "w"
+
 # %% ../../nbs/78_insertion.ipynb #c008a
 def _role(character: str, language: Language) -> str:
     "The letter of a character by itself."
-    if character.isspace() or (character == "~" and language == "latex"): return " "
+    if character.isspace() or (character == "~" and language in ("latex", "typst")): return " "
     if character in ".,;:!?\u2026\u3002\uff0c\uff1b": return "."
-    if character in "\"'\u201d\u2019\xbb)]" or (character in "*_" and language == "markdown"): return ")"
+    if character in "\"'\u201d\u2019\xbb)]" or (character in "*_" and language in ("markdown", "typst")): return ")"
     return "}" if character == "}" and language == "latex" else "w"
 
 # %% ../../nbs/78_insertion.ipynb #c008a_b
@@ -116,7 +134,8 @@ def _shape(text: str,  # of a sentence, as it stands in the file
            ) -> str:  # as long as the text, a letter a character
     "The role of each character."
     out, at, ends, seen = list[str](), 0, _pairs(text), _Seen()
-    signs, part = (_TEX, _tex_part) if language == "latex" else (_MARK, _markdown_part)
+    readers = {"latex": (_TEX, _tex_part), "typst": (_TYPST, _typst_part)}
+    signs, part = readers.get(language, (_MARK, _markdown_part))
     while language != "text" and (sign := signs.search(text, at)):
         out += [_role(c, language) for c in text[at : sign.start()]]
         at, letter = part(text, sign, ends, seen)
@@ -260,9 +279,9 @@ from citerec.writing.comparing import (
 )
 from .existence import doi_says
 from ..markup.latex import CITES
-from .manuscript import NEAR, Manuscript, citations_in
-from ..markup.markdown import front_matter, masked_markdown
-from ..markup.prose import Citation, Sentence, Slot, Span, TextFile, open_text
+from .manuscript import NEAR, PROJECTS, Manuscript, citations_in
+from ..markup.markdown import front_matter, masked_markdown, typst_citation
+from ..markup.prose import CELL, Citation, Sentence, Slot, Span, TextFile, open_text, stored_change
 
 if TYPE_CHECKING:
     from citerec.writing.bibliography import Bibliography, BibliographyEntry
@@ -271,9 +290,9 @@ __all__ = ["Change", "Edit", "undo"]  # of `citerec.writing.changes`
 
 # %% ../../nbs/78_insertion.ipynb #c005a
 _USUAL = frozenset("""cite citep Citep parencite Parencite autocite Autocite footcite smartcite supercite shortcite
-onlinecite [@] {cite:p} {cite} {cite:ps}""".split())
+onlinecite [@] {cite:p} {cite} {cite:ps} @key #cite""".split())
 _SIBLINGS = {"citet": "citep", "Citet": "citep", "citealt": "citep", "citealp": "citep", "textcite": "parencite",
-             "Textcite": "parencite", "newcite": "cite", "@": "[@]", "{cite:t}": "{cite:p}"}
+             "Textcite": "parencite", "newcite": "cite", "@": "[@]", "{cite:t}": "{cite:p}", "#cite:prose": "@key"}
 _STOPS = tuple(".,;:!?")
 _TIED = re.compile(r"(\S?)((?:~|\\[,;:! ]|\s)*)\Z")
 
@@ -294,8 +313,9 @@ def _usual_command(manuscript: Manuscript) -> str:
     siblings = [_SIBLINGS[c] for c, _ in used.most_common() if c in _SIBLINGS]
     own = Counter(c.command for c in manuscript.citations if not c.textual and c.command.isalpha()
                   and re.fullmatch(r"\\\w+\{[^{}\\]+\}", manuscript.quoted(c.span)))
-    first = "cite" if manuscript.format == "latex" else "{cite:p}" if _is_myst(manuscript) else "[@]"
-    return next(iter([*usual, *siblings, *own, first]))
+    firsts = {"latex": "cite", "typst": "@key"}
+    return next(iter([*usual, *siblings, *own, firsts.get(manuscript.format) or
+                      ("{cite:p}" if _is_myst(manuscript) else "[@]")]))
 
 # %% ../../nbs/78_insertion.ipynb #c005_c_b
 _MYST = re.compile(r"(?m)^[ \t]*(?:`{3,}|:{3,})\{(?:note|tip|warning|important|admonition|seealso|dropdown|margin"
@@ -303,7 +323,10 @@ _MYST = re.compile(r"(?m)^[ \t]*(?:`{3,}|:{3,})\{(?:note|tip|warning|important|a
                    r"|\{(?:(?:num|prf:)?ref|eq|doc|term|math|abbr|download)\}`")
 
 def _is_myst(manuscript: Manuscript) -> bool:
-    "Whether a draft in Markdown has roles or directives of MyST, which Pandoc does not read."
+    "Whether a draft in Markdown has roles or directives of MyST, which Pandoc does not read, or is of its project."
+    home = manuscript.path.absolute().parent if manuscript.path else None
+    near = [up for up in (home, *home.parents[:4]) if any((up / name).is_file() for name in PROJECTS)] if home else []
+    if near and not (near[0] / "_quarto.yml").is_file(): return True
     return any(_MYST.search(file.text) for file in manuscript.files if file.format == "markdown")
 
 # %% ../../nbs/78_insertion.ipynb #c008b
@@ -314,7 +337,7 @@ def _habits(manuscript: Manuscript, command: str) -> tuple[str, bool]:
         if c.command != command and (c.textual or c.command not in _USUAL): continue
         before = _TIED.search(manuscript.files[c.span.file].text[max(0, c.span.start - 9) : c.span.start])
         gap = before[2] if before else " "
-        found[gap if gap in ("", "~", r"\,") else " ", bool(before and before[1] in _STOPS)] += 1
+        found[gap if gap in ("", "~", r"\,") else " ", bool(before and before[1] in _STOPS and not c.textual)] += 1
     behind = 2 * sum(n for (_, b), n in found.items() if b) > found.total()
     gaps = Counter({gap: n for (gap, b), n in found.items() if b == behind})
     otherwise = "" if "foot" in command else " "
@@ -335,10 +358,16 @@ def citation_style(manuscript: Manuscript,
 # %% ../../nbs/78_insertion.ipynb #c010a
 _IN_MARKDOWN = {"citep": "[@]", "cite": "[@]", "parencite": "[@]", "autocite": "[@]", "citet": "@", "textcite": "@"}
 
+_IN_TYPST = {"@": "@key", "@key": "@key", "[@]": "@key", "citep": "@key", "cite": "#cite", "prose": "#cite:prose",
+             "citet": "#cite:prose"}
+
 def _command(manuscript: Manuscript, command: str) -> str:
     "The command that a user has named. Raises `InputError`."
     bare = command.strip().lstrip("\\")
     markdown = manuscript.format != "latex"
+    if manuscript.format == "typst":
+        if bare.lstrip("#") in _IN_TYPST: return _IN_TYPST[bare.lstrip("#")]
+        raise InputError(f"{command!r} is no citation command of Typst.", "Name one as @key, cite or prose.")
     if markdown and bare in ("[@]", "@"): return bare
     if markdown and re.fullmatch(r"cite:\w+|\{cite(:\w+)?\}", bare): return f"{{{bare.strip('{}')}}}"
     if markdown and bare in _IN_MARKDOWN: return _IN_MARKDOWN[bare]
@@ -347,8 +376,16 @@ def _command(manuscript: Manuscript, command: str) -> str:
     raise InputError(f"{command!r} is no citation command.", fix)
 
 # %% ../../nbs/78_insertion.ipynb #c010_b
-def _written(command: str, keys: Sequence[str], comma: str = ",") -> str:
+def _written(command: str, keys: Sequence[str], comma: str = ",",
+             following: str = "",  # the characters behind it
+             ) -> str:
     "A new citation."
+    if command == "@key": return " ".join(typst_citation(key, " ") for key in keys[:-1]) + " " * (len(keys) > 1) + \
+        typst_citation(keys[-1], following)
+    if command[0] == "#":
+        form = ', form: "prose"' if command == "#cite:prose" else ""
+        held = (typst_citation(key, "[").rstrip(";").removesuffix(")") for key in keys)
+        return " ".join(f"{one}{form})" for one in held) + ";" * bool(re.match(r"[(\[]|\.\w", following))
     if command == "[@]": return f"[{'; '.join(f'@{key}' for key in keys)}]"
     if command == "@": return f"@{keys[0]}" + (f" {_written('[@]', keys[1:])}" if keys[1:] else "")
     if command[0] == "{": return f"{command}`{','.join(keys)}`"
@@ -366,6 +403,11 @@ def _filled(manuscript: Manuscript, slot: Slot, keys: Sequence[str], style: Cita
     number, start, end = slot.span.file, slot.span.start, slot.span.end
     text = manuscript.files[number].text
     held, latex = text[start:end], manuscript.format == "latex"
+    if manuscript.format == "typst":
+        key = re.search(r"(?<=^@)[^\s\[]+", held) or (re.search(r"(?<=<)[^<>]*(?=>)", held) if held[:1] == "#" else None)
+        if key and len(keys) == 1 and typst_citation(keys[0], "") == f"@{keys[0]}" and "?" not in key[0]:
+            return number, start + key.start(), start + key.end(), keys[0]
+        return number, start, end, _written(style.command, keys, following=text[end : end + 2])
     if latex and held[:1] == "\\" and (empty := _EMPTY.search(held)) and "cite" in held.partition("{")[0]:
         return number, start + empty.start(), start + empty.end(), style.comma.join(keys)
     if not latex and (role := re.fullmatch(r"(\{cite[:\w]*\}`)[^`]*(`)", held)):
@@ -390,6 +432,8 @@ def _is_joinable(manuscript: Manuscript, citation: Citation) -> bool:
 def _joined(manuscript: Manuscript, citation: Citation, keys: Sequence[str], style: CitationStyle) -> Replaced:
     "A citation with more keys."
     span, text = citation.span, manuscript.files[citation.span.file].text
+    if manuscript.format == "typst":
+        return span.file, span.end, span.end, " " + _written(style.command, keys, following=text[span.end : span.end + 2])
     if not _is_joinable(manuscript, citation):
         return span.file, span.end, span.end, (style.gap or " ") + _written(style.command, keys, style.comma)
     if citation.command[0] not in "[@":
@@ -412,8 +456,7 @@ def _target(manuscript: Manuscript, place: Place, style: CitationStyle) -> Slot 
     file = manuscript.files[place.span.file]
     at = citation_place(manuscript.quoted(place.span), file.format, style.behind)
     if at is None:
-        line, column = file.line_column(place.span.start)
-        raise InputError(f"The sentence at {file.name}:{line}:{column} has no words of its own.",
+        raise InputError(f"The sentence at {file.name}:{file.where(place.span.start)} has no words of its own.",
                          "Write [CITATION] where the citation belongs.")
     return Span(place.span.file, place.span.start + at, place.span.start + at)
 
@@ -423,7 +466,8 @@ def _placed(manuscript: Manuscript, target: Slot | Citation | Span, keys: Sequen
     "The text to write at a place."
     if isinstance(target, Slot): return _filled(manuscript, target, keys, style)
     if isinstance(target, Citation): return _joined(manuscript, target, keys, style)
-    return target.file, target.start, target.end, style.gap + _written(style.command, keys, style.comma)
+    following = manuscript.files[target.file].text[target.end : target.end + 2]
+    return target.file, target.start, target.end, style.gap + _written(style.command, keys, style.comma, following)
 
 # %% ../../nbs/78_insertion.ipynb #c022a
 _KEYS = re.compile(r"(?m)^[ \t]*@\w+[ \t]*[{(][ \t]*([^\s,={}()\"]+)[ \t]*,")
@@ -528,8 +572,10 @@ def _file_for(manuscript: Manuscript, known: _Known) -> Path:
     if outside := said.get("outside bibliography"):
         raise InputError(outside, "Copy the file into the folder, and name the copy.")
     bib = manuscript.bibliographies[0].name if manuscript.bibliographies else "references.bib"
-    write = rf"Write \bibliography{{{Path(bib).stem}}} at its end" if manuscript.format == "latex" else \
-        f"Write `bibliography: {bib}` into its head"
+    commands = {"latex": rf"\bibliography{{{Path(bib).stem}}}", "typst": f'#bibliography("{bib}")'}
+    head = "its settings" if manuscript.files[0].name in PROJECTS else "its head"
+    write = f"Write {commands[manuscript.format]} at its end" if manuscript.format in commands else \
+        f"Write `bibliography: {bib}` into {head}"
     if not manuscript.bibliographies:
         raise InputError(f"{name} names no bibliography.",
                          f"{write}, and make an empty {bib}." if manuscript.format == "latex" else
@@ -645,13 +691,12 @@ def _confirm(manuscript: Manuscript, replaced: Sequence[Replaced]) -> None:
             names = re.findall(r"\\([A-Za-z@]+)", text[max(0, start - _FAR) : end])
             own = file.format == "latex" and (not names or names[-1] not in CITES)  # a macro that another file defines
             if own or any(a < end and start < b for a, b in spans): continue
-            line, column = file.line_column(edit.start)
-            raise InputError(f"A citation at {file.name}:{line}:{column} would not be read as one.",
+            raise InputError(f"A citation at {file.name}:{file.where(edit.start)} would not be read as one.",
                              "Write [CITATION] where it belongs, and cite there.")
 
 # %% ../../nbs/78_insertion.ipynb #c032_b_b
 def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
-    "An empty references.bib, and the line in the head of a Markdown draft that names it."
+    "An empty references.bib, and the line of a draft in Markdown or Typst that names it."
     main = manuscript.files[0]
     assert main.path, "a draft in a file"
     path, newline = main.path.parent / "references.bib", line_end(main.text)
@@ -663,7 +708,16 @@ def _created(manuscript: Manuscript) -> tuple[TextFile, Replaced]:
     if any(note.kind == "open head" for note in manuscript.notes):
         raise InputError(f"The YAML at the beginning of {main.name} has no end, so nothing can be added to it.",
                          "Close it with a line that is ---.")
-    if not front_matter(masked_markdown(main.text))[1]: return file, (0, 0, 0, f"---{newline}{line}---{newline * 2}")
+    if manuscript.format == "typst":
+        gap = newline * (not main.text.endswith(("\n", "\r")))
+        return file, (0, len(main.text), len(main.text), f'{gap}{newline}#bibliography("references.bib"){newline}')
+    begun = front_matter(masked_markdown(main.text.split(CELL)[0]))[1]
+    if main.name in PROJECTS or main.whole and not begun:
+        raise InputError(f"{main.name} names no bibliography" + ", and has no head to name one." * bool(main.whole),
+                         "Write `bibliography: references.bib` into its first cell, a raw one between lines of ---, "
+                         "or into the settings of its project." if main.whole else
+                         "Write `bibliography: references.bib` into it.")
+    if not begun: return file, (0, 0, 0, f"---{newline}{line}---{newline * 2}")
     head = re.match(r"\s*---[ \t]*(?:\r\n|\r|\n)", main.text)
     at = head.end() if head else 0
     return file, (0, at, at, line)
@@ -681,7 +735,7 @@ def cite_changes(manuscript: Manuscript,
                  bibliography: "Bibliography",  # of the draft; its other entries give keys and fields
                  cited: Cited,  # places, each with the papers to cite there
                  command: str | None = None,  # "citep", "[@]" …; None: what the draft uses most
-                 create: bool = False,  # make references.bib where a Markdown draft names no bibliography
+                 create: bool = False,  # make references.bib where a draft in Markdown or Typst names no bibliography
                  ) -> Change:
     "Cite papers in a draft. Raises `InputError` where that cannot be done; nothing is written yet."
     if not (main := manuscript.files[0].path):
@@ -697,23 +751,42 @@ def cite_changes(manuscript: Manuscript,
     if replaced and new:
         if manuscript.own_entries and not manuscript.bibliographies:
             replaced.append(_list_edit(manuscript, [(key, paper) for key, (_, paper) in new.items()]))
-        elif create and nowhere and manuscript.format == "markdown":
+        elif create and nowhere and manuscript.format in ("markdown", "typst"):
             file, line = _created(manuscript)
             bibs, replaced = [file], [*replaced, line]
         else: bibs = [open_text(_file_for(manuscript, known), "text")]
         edits += [_bib_edit(file, [*(text for text, _ in new.values()), *kin]) for file in bibs]
-    for number, start, end, text in replaced:
-        edits.append(Edit(manuscript.files[number].path or main, start, end, text))
-    touched = {f.path: f for f in (manuscript.files[n] for n in sorted({r[0] for r in replaced}))}
+    for number, *change in replaced:
+        edits.append(Edit(manuscript.files[number].path or main, *stored_change(manuscript.files[number], *change)))
+    touched = {f.path: f.stored for f in (manuscript.files[n] for n in sorted({r[0] for r in replaced}))}
     names = ", ".join(dict.fromkeys(keys.values()))
     notes = tuple(f"{key} has no {lack}: complete the entry." for key, (_, paper) in new.items()
                   for lack in _lacking(_other(known, paper), paper))
     return Change(tuple(edits), (*bibs, *touched.values()), f"the citation of {names}", main, keys, (*notes, *named))
 
+# %% ../../nbs/78_insertion.ipynb #e97b
+def entry_change(manuscript: Manuscript,
+                 bibliography: "Bibliography",  # of the draft; its other entries give fields
+                 paper: Paper,
+                 key: str,  # by which the draft cites it
+                 ) -> Change:  # empty where an entry has the key
+    "Add the entry of a paper to the bibliography of a draft. Raises `InputError` where there is none."
+    if bibliography.find(key): return Change((), ())
+    known, edits, files = _known(manuscript, bibliography), list[Edit](), list[TextFile]()
+    if manuscript.own_entries and not manuscript.bibliographies:
+        number, start, end, text = _list_edit(manuscript, [(key, paper)])
+        files.append(manuscript.files[number])
+        edits.append(Edit(files[0].path or Path(), start, end, text))
+    else:
+        other = _other(known, paper)
+        files.append(open_text(_file_for(manuscript, known), "text"))
+        edits.append(_bib_edit(files[0], [_copy(other, key) if other else bibtex_entry(paper, key)]))
+    return Change(tuple(edits), tuple(files), f"the entry {key}", manuscript.files[0].path, {paper.paper_id: key})
+
 # %% ../../nbs/78_insertion.ipynb #c043b
-def _numbered(manuscript: Manuscript, where: str) -> tuple[int, int, int | None]:
-    "The number of a file, a line and a column, as they were typed. Raises `InputError`."
-    typed = re.fullmatch(r"(?:(?P<file>.*?[^\d:].*?):)?(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", where.strip())
+def _numbered(manuscript: Manuscript, where: str) -> tuple[int, int, int, int | None]:
+    "The number of a file, a cell (0: of no notebook), a line and a column, as typed. Raises `InputError`."
+    typed = re.fullmatch(r"(?:(?P<file>(?!cell ?\d+:).*?[^\d:].*?):)?(?:cell ?(?P<cell>\d{1,6}):)?(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", where.strip())
     fix = "Write LINE, LINE:COLUMN or FILE:LINE:COLUMN; `citerec draft check` prints them."
     if not typed: raise InputError(f"{where!r} is no place in a draft.", fix)
     number = 0
@@ -722,25 +795,30 @@ def _numbered(manuscript: Manuscript, where: str) -> tuple[int, int, int | None]
         found = [n for n, f in enumerate(manuscript.files) if f.path and f.path.as_posix().endswith(end)]
         if not found: raise InputError(f"{name} is no file of this draft.", fix)
         number = min(found, key=lambda n: len(str(manuscript.files[n].path)))
-    return number, int(typed["line"]), int(typed["column"]) if typed["column"] else None
+    if manuscript.files[number].cells and not typed["cell"]:
+        raise InputError(f"{where!r} names no cell of {manuscript.files[number].name}.",
+                         "Write \"cell 3:LINE\" or \"cell 3:LINE:COLUMN\", as `citerec draft check` prints them.")
+    return number, int(typed["cell"] or 0), int(typed["line"]), int(typed["column"]) if typed["column"] else None
 
 # %% ../../nbs/78_insertion.ipynb #c043b_b
 def place_at(manuscript: Manuscript,
-             where: str,  # LINE, LINE:COLUMN, FILE:LINE or FILE:LINE:COLUMN, from 1, in characters
+             where: str,  # LINE, LINE:COLUMN, FILE:LINE or FILE:LINE:COLUMN, from 1; in a notebook "cell 3:LINE"
              ) -> Place:
     "The slot, citation or sentence at a line and a column of a draft. Raises `InputError` if there is none."
-    number, line, column = _numbered(manuscript, where)
-    text = manuscript.files[number].text
+    number, cell, line, column = _numbered(manuscript, where)
+    file = manuscript.files[number]
+    first, text = next(((c.start, file.text[c.start : c.start + len(c.ends)]) for c in file.cells if c.number == cell),
+                       (0, "" if file.cells else file.text))
     starts = [0, *(m.end() for m in re.finditer(r"\r\n?|\n", text)), len(text) + 1]
-    if 0 < line < len(starts):
-        a = b = starts[line - 1] + (column or 1) - 1
-        if column is None: b = starts[line] - 1
+    if 0 < line < len(starts) and (text or not file.cells):
+        a = b = first + starts[line - 1] + (column or 1) - 1
+        if column is None: b = first + starts[line] - 1
         def there(places: Iterable[Place]) -> list[Place]:
             return [p for p in places if p.span.file == number and p.span.start <= b and a <= p.span.end]
         sentences = sorted(there(manuscript.sentences), key=lambda p: (p.span.start < a, p.span.start, p.span.end))
         if column is not None: sentences.sort(key=lambda p: p.span.end - p.span.start)
         named, slots = there(manuscript.citations) if column is not None else [], there(manuscript.slots)
-        begin = [f"{line}:{manuscript.line_column(p.span)[1]}" for p in slots or sentences if p.span.start >= a]
+        begin = [file.where(p.span.start) for p in slots or sentences if p.span.start >= a]
         if column is None and len(begin) > 1:
             raise InputError(f"{len(begin)} {'slots' if slots else 'sentences'} begin on line {line}.",
                              f"Name the column of one: {', '.join(begin)}.")
@@ -749,7 +827,7 @@ def place_at(manuscript: Manuscript,
             slots = [manuscript.slots[n] for n in found[0].slots]
             return next((slot for slot in slots if slot.span.start >= a), slots[-1])
         if found: return found[0]
-    raise InputError(f"There is no sentence at {where} of {manuscript.files[number].name}.",
+    raise InputError(f"There is no sentence at {where} of {file.name}.",
                      "Take a line and column that `citerec draft check` prints, or write [CITATION] into the draft.")
 
 # %% ../../nbs/78_insertion.ipynb #x042m1
@@ -1129,9 +1207,10 @@ def _renamed(manuscript: Manuscript, old: str, new: str, others: Sequence[Edit] 
             file = manuscript.files[span.file]
             if not file.path or file.text[span.start : span.end] != old: return f"{old} is cited in an unusual form"
             seen[span.file] += 1
-            inside = range(citation.key_spans[0].start, citation.key_spans[-1].end + 1)
+            first, last, _ = stored_change(file, citation.key_spans[0].start, citation.key_spans[-1].end, "")
+            inside = range(first, last + 1)
             if any(o.path == file.path and o.start in inside for o in others): return "one citation has several doubles"
-            if new not in citation.keys: edits.append(Edit(file.path, span.start, span.end, new))
+            if new not in citation.keys: edits.append(Edit(file.path, *stored_change(file, span.start, span.end, new)))
             elif manuscript.format != "latex": return f"one citation has both {old} and {new}"
             elif n: edits.append(Edit(file.path, citation.key_spans[n - 1].end, span.end, ""))
             else: edits.append(Edit(file.path, span.start, citation.key_spans[1].start, ""))
@@ -1233,7 +1312,7 @@ def fixes(bibliography: "Bibliography",  # read with a corpus, or with `records`
     counts = ", ".join(f"{n} {_SAID[what] if n > 1 else what}" for what, n in done.items())
     names = ", ".join(f.name for f in files)
     main = manuscript.files[0].path if manuscript else None
-    cited = [f for f in (manuscript.files if manuscript else ()) if any(o.path == f.path for o in others)]
+    cited = [f.stored for f in (manuscript.files if manuscript else ()) if any(o.path == f.path for o in others)]
     title = f"the mending of {names} ({counts or 'nothing'})"
     return Change((*edits, *gone.values(), *others), (*files, *cited), title, main or files[0].path, notes=tuple(notes))
 
