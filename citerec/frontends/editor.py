@@ -42,7 +42,7 @@ from ..ground.errors import CiterecError, InputError
 from ..ground.files import held_text, holding, made_once
 from ..ground.quoting import one_line, shortened
 from ..ground.schema import Paper, Recommendation
-from ..markup.prose import Slot, open_text, text_file
+from ..markup.prose import Format, Sentence, Slot, open_text, text_file
 from ..markup.references import citation_key
 from ..writing.bibliography import Bibliography, BibliographyEntry
 from ..writing.changes import Change, Edit
@@ -121,7 +121,9 @@ class Citing:
     others: tuple[str, ...] = ()  # the other keys of the citation
 
 _LOOKED_BACK = 1_000  # characters before the cursor in which a citation begins
-_TEX = re.compile(r"\\[A-Za-z]*[cC]ite[A-Za-z]*\*?(?:\s*(?:\[[^\[\]]*\]|<[^<>]*>|\([^()]*\)|\{[^{}]*\}))*\s*\{(?P<keys>[^{}\\]*)\Z")
+_TEX_SIGN = re.compile(r"\\[A-Za-z]*[cC]ite")
+_TEX = re.compile(r"\\[A-Za-z]*[cC]ite[A-Za-z]*\*?(?:\s*(?:\[[^\[\]]*\]|<[^<>]*>|\([^()]*\)|\{[^{}]*\}))*"
+                  r"\s*\{(?P<keys>[^{}\\]*)\Z")
 _ROLE = re.compile(r"\{[a-z:]*cite[a-z:]*\}`(?P<keys>[^`\n]*)\Z")
 _AT = re.compile(r"(?<![\w@\\./:+`])-?@\{?(?P<keys>[\w:.#$%&+?<>~/-]*)\Z")
 _TYPST = re.compile(r"\bcite\(\s*(?:<(?P<keys>[^<>\n]*)|label\(\"(?P<label>[^\"\n]*))\Z")
@@ -136,6 +138,9 @@ def _bracket(text: str, at: int) -> int:
     opened = text.rfind("[", max(0, at - _LOOKED_BACK), at)
     return opened if opened >= 0 and not re.search(r"[\]]|\n\s*\n", text[opened:at]) else -1
 
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    return m.end() if (m := pattern.match(text, at)) else at
+
 def citing_at(text: str,
               at: int,  # offset of the cursor
               kind: str,  # of `kind_of_text`
@@ -143,12 +148,13 @@ def citing_at(text: str,
     "The citation in which one types."
     begin = max(0, at - _LOOKED_BACK)
     for sign in _SIGNS.get(kind, ()):
-        starts = [m.start() + begin for m in re.finditer(r"\\[A-Za-z]*[cC]ite", text[begin:at])][-1:] if sign is _TEX else [begin]
-        m = next(filter(None, (sign.search(text, s, at) for s in starts)), None)
+        starts = [m.start() for m in _TEX_SIGN.finditer(text, begin, at)][-1:] if sign is _TEX else [begin]
+        m = sign.search(text, starts[0], at) if starts else None
         if not m or (kind == "markdown" and len(_FENCE.findall(text, 0, at)) % 2): continue
         group = "keys" if m["keys"] is not None else "label"
         typed = re.split(r"[,;]", m[group])[-1].lstrip() if sign in (_TEX, _ROLE) else m[group]
-        end = (_WORD if sign is _AT else _REST).match(text, at).end()
+        end = _end(_WORD if sign is _AT else _REST, text, at)
+        if sign is not _AT and not re.compile(r"\s*[},;`>\"]").match(text, end): end = at  # not closed yet
         closing = _CLOSES[sign].match(text, end) if sign is not _AT else None
         start, stop = m.start(), closing.end() if closing else end
         if sign is _AT and kind == "markdown" and (opened := _bracket(text, start)) >= 0:
@@ -157,7 +163,8 @@ def citing_at(text: str,
         whole = text[m.start(group) : stop] if sign is not _AT else text[start:stop]
         keys = re.findall(r"@([\w:.+/-]*\w)", whole) if sign is _AT else re.split(r"[,;\s{}`<>\")]+", whole)
         mine = text[at - len(typed) : end]
-        return Citing(start, stop, at - len(typed), end, typed, tuple(k for k in dict.fromkeys(keys) if k and k != mine))
+        others = tuple(k for k in dict.fromkeys(keys) if k and k != mine)
+        return Citing(start, stop, at - len(typed), end, typed, others)
     return None
 
 # %% ../../nbs/97_editor.ipynb #e031
@@ -276,6 +283,11 @@ class OpenText:
     @property
     def text(self) -> str: return self.lines.text
 
+    @property
+    def format(self) -> Format:
+        "How it is read as a draft."
+        return "latex" if self.kind == "latex" else "typst" if self.kind == "typst" else "markdown"
+
 @dataclass(frozen=True)
 class Place:
     "A place in a text of the desk or in a file."
@@ -296,7 +308,7 @@ class Fix:
 def _unsaved(text: OpenText, rec: Recommender) -> Draft:
     "A text that is in no file, as a draft."
     bibs = sorted(text.beside.glob("*.bib")) if text.beside else None
-    return Draft(f"{text.text}\n", rec, bibs or None, format="latex" if text.kind == "latex" else "markdown")
+    return Draft(f"{text.text}\n", rec, bibs or None, format=text.format)
 
 def _same_files(old: Draft, new: Draft) -> bool:
     "Whether the bibliography of a draft that was read again is the same."
@@ -327,6 +339,7 @@ class Desk:
         self.remarks: dict[Path | str, list[Remark]] = {}  # by file, or the address of a text without one
         self.verdicts: dict[Path | str, dict[str, ReferenceVerdict]] = {}  # of a draft, by key
         self._answers: OrderedDict[Any, Any] = OrderedDict()
+        self._changes, self._read_at = 0, dict[Path | str, int]()  # how many changes there were, and at which it was read
 
     @made_once
     def rec(self) -> Recommender: return self._make()
@@ -347,7 +360,7 @@ class Desk:
              beside: Path | None = None,
              ) -> None:
         "Hold a text."
-        path = path.resolve() if path else None
+        path, self._changes = path.resolve() if path else None, self._changes + 1
         self.texts[uri] = OpenText(uri, kind_of_text(language, path.name if path else uri), Lines(text), path, beside)
 
     def close(self,
@@ -355,6 +368,7 @@ class Desk:
               ) -> None:
         "Let go of a text."
         if not (text := self.texts.pop(uri, None)): return
+        self._changes += 1
         if not text.path: self.drafts.pop(uri, None)
 
     def change(self,
@@ -366,7 +380,7 @@ class Desk:
         "Replace a part of a text; remarks behind it move along."
         text = self.texts[uri]
         lines = text.lines.replaced(start, end, new) if start and end else Lines(new)
-        self.texts[uri] = replace(text, lines=lines)
+        self.texts[uri], self._changes = replace(text, lines=lines), self._changes + 1
         key = text.path or uri
         if start and end and (told := self.remarks.get(key)):
             self.remarks[key] = moved(told, start[0] + 1, end[0] + 1, len(_ENDS.findall(new)))
@@ -377,32 +391,35 @@ class Desk:
         "The main file of a text, or its address where it has no file."
         text = self.texts[uri]
         if not text.path: return uri
-        if text.kind == "latex":
-            with holding(self.held): return main_file_of(text.path, text.text) or text.path
+        if text.kind in ("latex", "typst"):
+            with holding(self.held): return main_file_of(text.path, text.text, text.format) or text.path
         if text.kind == "bibtex":
-            return next((root for root, d in self.drafts.items() if text.path in map(Path.resolve, d.manuscript.bibliographies)),
-                        text.path)
+            return next((root for root, d in self.drafts.items()
+                         if text.path in map(Path.resolve, d.manuscript.bibliographies)), text.path)
         return text.path
 
     def read(self,
              uri: str,
              ) -> Draft | None:  # None: a bibliography that no open draft names, or a kind that is not read
         "Read the draft of a text as the editor holds it; its bibliography is matched again only if it has changed."
-        text, root = self.texts[uri], self.root(uri)
+        text, root, now = self.texts[uri], self.root(uri), self._changes
         if not text.kind or isinstance(root, Path) and root.suffix.lower() in BIBLIOGRAPHIES: return None
         with holding(self.held):
             draft = Draft.open(root, self.rec) if isinstance(root, Path) else _unsaved(text, self.rec)
             old = self.drafts.get(root)
             if old and _same_files(old, draft): draft.__dict__["own"] = old.own
             assert draft.known is not None and draft._names
-        self.drafts[root] = draft
+        self.drafts[root], self._read_at[root] = draft, now
         return draft
 
     def draft(self,
               uri: str,
+              now: bool = False,  # read it again where a text has changed since
               ) -> Draft | None:
         "The draft of a text, as it was read last."
-        return self.drafts.get(self.root(uri)) or self.read(uri)
+        root = self.root(uri)
+        known = self.drafts.get(root)
+        return known if known and (not now or self._read_at[root] == self._changes) else self.read(uri)
 
     def remembered(self,
                    asked: Any,  # what is asked
@@ -501,7 +518,7 @@ def check_text(desk: Desk,
         told = [r for r in missing(draft.manuscript, draft.gaps(), draft.own) if r.code in _IN_PROSE]
         return None, _taken_up(desk, root, draft, told, None)
     with holding(desk.held): found = full_check(root, desk.rec, registries=desk.registries)
-    desk.verdicts[root] = {v.entry.key: v for v in found.references or ()}
+    desk.verdicts[root] = {v.entry.key: v for v in found.references or () if isinstance(v, ReferenceVerdict)}
     return found, _taken_up(desk, root, draft, found, None)
 
 def diagnostics_of(desk: Desk,
@@ -532,7 +549,7 @@ def key_at(text: OpenText,
         start = max((m.start() for m in re.finditer(r"@", text.text[: at + 1]) if m.start() <= at), default=-1)
         entry = entry_text(text.text, start) if start >= 0 else None
         return (text.text[slice(*entry.key)], *entry.key) if entry and at <= entry.span[1] else None
-    end = _WORD.match(text.text, at).end()  # type: ignore[union-attr]
+    end = _end(_WORD, text.text, at)
     citing = citing_at(text.text, end, text.kind)
     if not citing or not citing.typed or at < citing.key_start: return None
     return text.text[citing.key_start : citing.key_end], citing.key_start, citing.key_end
@@ -569,7 +586,8 @@ def nearest_at(desk: Desk,
     def ask() -> Sequence[Recommendation]:
         try:
             part = part_of(draft, text.text[begin:end])
-            inside = [p for p in (*part.slots, *part.sentences) if p.span.start <= at - begin <= p.span.end]
+            places: list[Slot | Sentence] = [*part.slots, *part.sentences]
+            inside = [p for p in places if p.span.start <= at - begin <= p.span.end]
             return list(part.recommend(inside[0], k)) if inside else ()
         except InputError: return ()
     return desk.remembered(("nearest", text.text[begin:end], at - begin, k, draft.known), ask)
@@ -579,7 +597,7 @@ def hover_at(desk: Desk,
              at: int,  # an offset
              ) -> tuple[str, int, int] | None:  # Markdown, and the place that it is about
     "What is told of a key, a slot or a gap."
-    text, draft = desk.texts[uri], desk.draft(uri)
+    text, draft = desk.texts[uri], desk.draft(uri, now=True)
     if not text.kind: return None
     if found := key_at(text, at):
         own = draft.own if draft else Bibliography.read(text.path, desk.rec.corpus) if text.path else None
@@ -602,12 +620,14 @@ def _told_of_key(desk: Desk, uri: str, draft: Draft | None, entry: BibliographyE
     "Record, verdict, uses and doubts of an entry."
     known = desk.verdicts.get(desk.root(uri), {}).get(entry.key)
     if not known or known.entry != entry: known = desk.remembered(
-        ("verdict", entry), lambda: judge_references([entry], desk.rec.corpus, desk.registries)[0])
+        ("verdict", entry.key, tuple(entry.entry.whole.fields.items())), lambda: judge_references([entry], desk.rec.corpus, desk.registries)[0])
     paper = entry.record or entry.paper
     parts = [record_words(paper) if paper else f"`{entry.key}` has no title.", verdict_words(known)]
     if entry.corpus_id and draft:
+        said = tuple(draft.sentences[c.sentence].marked for c in draft.citations
+                     if c.sentence is not None and entry.key in c.keys)
         with suppress(CiterecError):
-            told = desk.remembered(("uses", entry.key, draft.manuscript), lambda: cited_by_others(draft, entry.key))
+            told = desk.remembered(("uses", entry.key, said), lambda: cited_by_others(draft, entry.key))
             parts += [_plain(str(one)) for one in dict.fromkeys(map(str, told))][:3] if told else []
     doubts = [r for r in desk.remarks.get(entry.path.resolve(), ()) if r.key == entry.key]
     parts += [f"{r.severity}: {_plain(r.said)}" for r in dict.fromkeys(doubts)]
@@ -623,8 +643,8 @@ def _cited_at(desk: Desk, draft: Draft, uri: str, at: int, remark: Remark) -> It
     for r in found:
         with suppress(InputError), holding(desk.held):
             change = draft.cite(where, r, dry_run=True)
-            yield Fix(f"Cite {shortened(one_line(r.title), 60)} ({', '.join(filter(None, [str(r.year or ''), sureness_of(r)]))})",
-                      change, code=remark.code)
+            about = ", ".join(filter(None, [str(r.year or ""), sureness_of(r)]))
+            yield Fix(f"Cite {shortened(one_line(r.title), 60)} ({about})", change, code=remark.code)
 
 def _meant(draft: Draft, key: str, found: Iterable[Recommendation]) -> Paper | None:
     "The paper whose first author and year a key names."
@@ -660,7 +680,7 @@ def fixes_at(desk: Desk,
              codes: Iterable[str] = (),  # kinds of remarks; none: all at this place
              ) -> list[Fix]:
     "What can be done about the remarks at a place."
-    text, draft, out, wanted = desk.texts[uri], desk.read(uri), list[Fix](), set(codes)
+    text, draft, out, wanted = desk.texts[uri], desk.draft(uri, now=True), list[Fix](), set(codes)
     line = text.lines.place(at)[0] + 1
     for r in desk.remarks.get(text.path or uri, ()):
         if not r.line <= line <= r.end_line or (wanted and r.code not in wanted): continue
@@ -705,7 +725,7 @@ def entry_places(desk: Desk,
                  key: str,
                  ) -> list[Place]:
     "Where the entries with a key stand: the key itself, or the line where that is not known."
-    draft, text, out = desk.draft(uri), desk.texts[uri], list[Place]()
+    draft, text, out = desk.draft(uri, now=True), desk.texts[uri], list[Place]()
     own = draft.own if draft else Bibliography.read(text.path, desk.rec.corpus) if text.path else Bibliography(())
     with holding(desk.held):
         for entry in own.entries:
@@ -716,8 +736,9 @@ def entry_places(desk: Desk,
             at = file.text.find("@", begin)
             parts = entry_text(file.text, at) if at >= 0 else None
             found = file.text.find(key, begin)
-            start, end = parts.key if parts and file.text[slice(*parts.key)] == key else (max(found, begin), max(found, begin) + len(key))
-            out.append(_place(desk, entry.path, uri, file.text, start, end))
+            is_read = parts and file.text[slice(*parts.key)] == key
+            start = parts.key[0] if parts and is_read else max(found, begin)
+            out.append(_place(desk, entry.path, uri, file.text, start, start + len(key)))
     return out
 
 def citation_places(desk: Desk,
@@ -725,7 +746,7 @@ def citation_places(desk: Desk,
                     key: str,
                     ) -> list[Place]:
     "Where the draft of a text cites a key."
-    if not (draft := desk.draft(uri)): return []
+    if not (draft := desk.draft(uri, now=True)): return []
     m, out = draft.manuscript, list[Place]()
     for citation in m.citations:
         for one, span in zip(citation.keys, citation.key_spans, strict=True):
@@ -746,9 +767,11 @@ def renamed(desk: Desk,
             new: str,
             ) -> list[Place]:  # that have to be replaced
     "The places of a key in the draft of a text and in its bibliography. Raises `InputError` for a name that cannot be."
-    if not _NEW_KEY.fullmatch(new): raise InputError(f"{new!r} is no key.", "Use letters, digits, and signs such as - _ : .")
-    draft = desk.read(uri)
-    if draft and new != key and draft.own.find(new): raise InputError(f"The bibliography has the key {new}.", "Choose another.")
+    if not _NEW_KEY.fullmatch(new):
+        raise InputError(f"{new!r} is no key.", "Use letters, digits, and signs such as - _ : .")
+    draft = desk.draft(uri, now=True)
+    if draft and new != key and draft.own.find(new):
+        raise InputError(f"The bibliography has the key {new}.", "Choose another.")
     found = [*entry_places(desk, uri, key), *citation_places(desk, uri, key)]
     if not found: raise InputError(f"{key} stands nowhere.", "Name a key of the bibliography, or one that is cited.")
     return found
@@ -779,7 +802,8 @@ class EditorServer(LanguageServer):
         super().__init__("citerec", citerec.__version__, types.TextDocumentSyncKind.Incremental,
                          protocol_cls=TextProtocol, max_workers=2)
         self.options = options
-        self.pools = {name: ThreadPoolExecutor(1, f"citerec-{name}") for name in ("lists", "ranking", "reading", "checks")}
+        self.pools = {name: ThreadPoolExecutor(1, f"citerec-{name}")
+                      for name in ("lists", "ranking", "reading", "checks")}
         self.waiting: dict[tuple[str, str], asyncio.TimerHandle] = {}  # what is done when typing pauses
         self.asked: OrderedDict[Any, Future[Any]] = OrderedDict()  # what is asked of a sentence
         self.shown: dict[str, list[Choice]] = {}
@@ -808,13 +832,13 @@ class EditorServer(LanguageServer):
         "Send the remarks on texts to the editor."
         for key in keys:
             uri, found = diagnostics_of(self.desk, key)
-            shown = [types.Diagnostic(_range(d["range"]["start"], d["range"]["end"]), d["message"],
-                                      types.DiagnosticSeverity(d["severity"]), d["code"], source="citerec") for d in found]
+            shown = [types.Diagnostic(_range(**d["range"]), d["message"], types.DiagnosticSeverity(d["severity"]),
+                                      d["code"], source="citerec") for d in found]
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         "Say that a request failed, without a word of the text."
-        if isinstance(error, CiterecError): self.say(error)
+        print(f"citerec lsp: a request failed ({type(error).__name__}).", file=sys.stderr, flush=True)
 
 def _range(start: Mapping[str, int], end: Mapping[str, int]) -> types.Range:
     return types.Range(types.Position(start["line"], start["character"]), types.Position(end["line"], end["character"]))
@@ -840,8 +864,8 @@ def _soon(server: EditorServer, uri: str, at: int) -> None:
 
 def _ahead(server: EditorServer, uri: str, at: int) -> None:
     "Rank the papers for the sentence in which one types, where nothing else is being ranked."
-    desk, text = server.desk, server.desk.texts[uri]
-    if not text.kind or text.kind == "bibtex" or any(not f.done() for f in server.asked.values()): return
+    text = server.desk.texts.get(uri)
+    if not text or not text.kind or text.kind == "bibtex" or any(not f.done() for f in server.asked.values()): return
     citing = citing_at(text.text, at, text.kind) or Citing(_opened_at(text.text, at), at, at, at, "")
     _ranked(server, uri, citing)
 
@@ -879,7 +903,7 @@ async def did_change(ls: EditorServer, params: types.DidChangeTextDocumentParams
     for change in params.content_changes: at = _changed(ls.desk, uri, change)
     _soon(ls, uri, at)
     if at and ls.desk.texts[uri].text[at - 1] in "\\[@#{ ": _ahead(ls, uri, at)
-    ls.later(uri, "ahead", _PAUSE[0], lambda: uri in ls.desk.texts and _ahead(ls, uri, at))
+    ls.later(uri, "ahead", _PAUSE[0], lambda: _ahead(ls, uri, at))
 
 def _changed(desk: Desk, uri: str, change: Any) -> int:
     "Make a change of a text; gives the offset behind it."
@@ -922,7 +946,7 @@ async def checked(ls: EditorServer, uri: str) -> None:
         if uri in ls.desk.texts: ls.show(keys)
     except CiterecError as e: ls.say(e)
     finally:
-        if token: ls.work_done_progress.end(token, types.WorkDoneProgressEnd(one_line(said)))
+        if token: ls.work_done_progress.end(token, types.WorkDoneProgressEnd(message=one_line(said)))
 
 # %% ../../nbs/97_editor.ipynb #e104
 def _item(uri: str, text: OpenText, citing: Citing, choice: Choice, n: int) -> types.CompletionItem:
@@ -931,9 +955,10 @@ def _item(uri: str, text: OpenText, citing: Citing, choice: Choice, n: int) -> t
                                         types.Position(*text.lines.place(citing.key_end)))
     about = [f"**{_plain(choice.title)}**", _plain(r.justification) if r else "", f"> {_plain(r.supporting_snippet)}"
              if r and r.supporting_snippet else ""]
+    kind = types.CompletionItemKind.Value if choice.is_new else types.CompletionItemKind.Reference
+    told = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(filter(None, about)))
     return types.CompletionItem(
-        choice.key, kind=types.CompletionItemKind.Reference if not choice.is_new else types.CompletionItemKind.Value,
-        detail=choice.detail, documentation=types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(filter(None, about))),
+        choice.key, kind=kind, detail=choice.detail, documentation=told,
         sort_text=f"{n:05}", filter_text=f"{citing.typed} {choice.words}".strip(),
         text_edit=types.TextEdit(span, choice.key),
         command=types.Command("Add the entry", "citerec.addEntry", arguments=[uri, r.paper_id, choice.key])
@@ -1031,7 +1056,7 @@ async def code_action(ls: EditorServer, params: types.CodeActionParams) -> list[
 async def add_entry(ls: EditorServer, uri: str, paper_id: str, key: str) -> None:
     "Add the entry of a paper that was chosen from a list."
     def entry() -> Change:
-        draft = ls.desk.read(uri)
+        draft = ls.desk.draft(uri, now=True)
         if not draft: return Change((), ())
         paper = draft.rec.corpus.papers([paper_id])[0]
         with holding(ls.desk.held): return entry_change(draft.manuscript, draft.bibliography, paper, key)

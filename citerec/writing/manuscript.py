@@ -579,7 +579,7 @@ def _read(found: Found, file: TextFile) -> str:  # YAML
     elif file.path and file.path.name in PROJECTS: front = _read_project(found, file)
     elif file.format == "markdown": front = MarkdownReader(found, folder).file(file)
     elif file.format == "typst":
-        whole = _includer(file.path, file.text, "typst") if file.path else None
+        whole = main_file_of(file.path, file.text, "typst") if file.path else None
         TypstReader(found, folder, typst_labels(whole, whole.parent.resolve()) if whole else ()).file(file)
     else: _read_text(found, file)
     end_paragraph(found)
