@@ -5,6 +5,12 @@
   const LANGUAGES = { tex: "latex", bib: "bibtex", md: "markdown", markdown: "markdown", qmd: "quarto", typ: "typst" };
   const IN_CITATION = /(?:\\[A-Za-z]*[cC]ite[A-Za-z]*\*?[^{}]*\{[^{}]*|@[\w:.+/-]*|cite[a-z:]*\}`[^`]*|cite\(\s*<[^<>]*)$/;
 
+  /** Whether the cursor of an editor stands in a citation that is being typed. */
+  function inCitation(editor) {
+    const { line, column } = editor.getCursorPosition();
+    return IN_CITATION.test((editor.getLine(line) || "").slice(0, column));
+  }
+
   /** Modules that JupyterLab shares, by name. */
   let shared = {};
   async function use(name) {
@@ -126,8 +132,7 @@
 
     async isApplicable({ widget, editor }) {
       const path = widget.context?.path || "";
-      if (widget.content?.activeCell) return widget.content.activeCell.model.type === "markdown";
-      return Boolean(editor) && path.split(".").pop() in LANGUAGES;
+      return Boolean(editor) && !widget.content?.activeCell && path.split(".").pop() in LANGUAGES;
     }
 
     /** Tell the server the text in which one types; its address. */
@@ -145,7 +150,16 @@
       return `${uri}#${active.model.id}`;
     }
 
-    async fetch({ text, offset }, context) {
+    async fetch(request, context) {
+      try {
+        return await this.found(request, context);
+      } catch (error) {
+        console.error("citerec:", error);
+        return { start: request.offset, end: request.offset, items: [] };
+      }
+    }
+
+    async found({ text, offset }, context) {
       const none = { start: offset, end: offset, items: [] };
       if (!IN_CITATION.test(text.slice(Math.max(0, offset - 1000), offset))) return none;
       await this.conversation.connected();
@@ -168,8 +182,7 @@
     shouldShowContinuousHint(visible, changed, context) {
       if (visible || !context?.editor) return false;
       const typed = (changed.sourceChange || []).map((one) => one.insert || "").join("");
-      const { line, column } = context.editor.getCursorPosition();
-      return typed !== "" && IN_CITATION.test((context.editor.getLine(line) || "").slice(0, column));
+      return typed !== "" && inCitation(context.editor);
     }
 
     /** A paper was chosen: its entry is added where the bibliography lacks it. */
@@ -197,16 +210,18 @@
   }
 
   async function extension() {
-    const { ICompletionProviderManager } = await use("@jupyterlab/completer");
+    const { Completer, CompleterModel, CompletionHandler, ICompletionProviderManager } = await use("@jupyterlab/completer");
     const { ICommandPalette } = await use("@jupyterlab/apputils");
     const { PageConfig } = await use("@jupyterlab/coreutils");
+    const { INotebookTracker } = await use("@jupyterlab/notebook");
+    const { Widget } = await use("@lumino/widgets");
     return {
       id: "citerec:completer",
       description: "Papers to cite, by the sentence in which one types.",
       autoStart: true,
       requires: [ICompletionProviderManager],
-      optional: [ICommandPalette],
-      activate: (app, manager, palette) => {
+      optional: [INotebookTracker, ICommandPalette],
+      activate: (app, manager, notebooks, palette) => {
         const { wsUrl, token, appendToken } = app.serviceManager.serverSettings;
         const url = `${wsUrl}lsp/ws/citerec${appendToken && token ? `?token=${encodeURIComponent(token)}` : ""}`;
         const root = PageConfig.getOption("rootUri").replace(/\/$/, "");
@@ -214,15 +229,42 @@
         const papers = new Papers(conversation, root, app.serviceManager.contents);
         manager.registerProvider(papers);
         manager.selected.connect((_, { insertText }) => papers.chosen(insertText));
+        const panel = () => notebooks?.currentWidget;
+        const cell = () => panel()?.content.activeCell;
+        const isMarkdown = () => cell()?.model.type === "markdown" && Boolean(cell().editor);
+        // JupyterLab asks the kernel in every cell; in Markdown a list of its own asks citerec alone.
+        const completer = new Completer({ model: new CompleterModel() });
+        completer.hide();
+        Widget.attach(completer, document.body);
+        completer.selected.connect((_, insertText) => papers.chosen(insertText));
+        const context = () => ({ widget: panel(), editor: cell()?.editor });
+        const handler = new CompletionHandler({ completer, reconciliator: {
+          fetch: async (request) => papers.fetch(request, context()),
+          fetchInline: () => [],
+          shouldShowContinuousHint: async (visible, changed) => papers.shouldShowContinuousHint(visible, changed, context()),
+        } });
+        handler.autoCompletion = true;
+        document.addEventListener("focusin", () => {  // a cell gets its editor when it is first edited
+          const editor = isMarkdown() && cell().editor.hasFocus() ? cell().editor : null;
+          if (editor !== handler.editor) handler.editor = editor;
+        });
+        app.commands.addCommand("citerec:papers", {
+          label: "Papers for the citation in which the cursor stands", isEnabled: isMarkdown,
+          execute: () => handler.invoke() });
+        app.commands.addKeyBinding({ command: "citerec:papers", keys: ["Ctrl Space"],
+                                     selector: ".jp-Notebook.jp-mod-editMode .jp-MarkdownCell" });
+        app.commands.addCommand("citerec:choose", { label: "Choose the paper", execute: () => completer.selectActive() });
+        app.commands.addKeyBinding({ command: "citerec:choose", keys: ["Enter"],
+                                     selector: ".jp-Notebook .jp-MarkdownCell .jp-mod-completer-active" });
         app.commands.addCommand("citerec:cite-here", {
-          label: "Cite here: papers for this sentence",
-          isEnabled: () => Boolean(app.shell.currentWidget?.content?.activeCell?.editor),
+          label: "Cite here: papers for this sentence", isEnabled: isMarkdown,
           execute: () => {
-            const { activeCell } = app.shell.currentWidget.content;
-            activeCell.editor.replaceSelection("[@]");
-            const { line, column } = activeCell.editor.getCursorPosition();
-            activeCell.editor.setCursorPosition({ line, column: column - 1 });
-            manager.invoke(app.shell.currentWidget.id);
+            const { editor } = cell();
+            editor.replaceSelection("[@]");
+            const { line, column } = editor.getCursorPosition();
+            editor.setCursorPosition({ line, column: column - 1 });
+            editor.focus();
+            handler.invoke();
           } });
         palette?.addItem({ command: "citerec:cite-here", category: "citerec" });
       },
