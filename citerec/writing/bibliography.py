@@ -360,6 +360,13 @@ class Bibliography:
         return Bibliography(tuple(e for e in self.entries if e.path.resolve() not in out),
                             tuple(file for file in self.files if file.path.resolve() not in out), self.corpus)
 
+    def remembering(self,
+                    other: "Bibliography",  # such as the same one before a change
+                    ) -> "Bibliography":  # itself
+        "Take over the vectors that another bibliography has made."
+        self._kept.update(other._kept)
+        return self
+
     def refreshed(self) -> "Bibliography":
         "The bibliography as its files are now; the same object where they have not changed. Raises `InputError`."
         return _refreshed(self)
@@ -466,9 +473,7 @@ def _refreshed(bibliography: Bibliography) -> Bibliography:
     ours = [file.path for file in bibliography.files]
     entries, files = _entries_of(filter(Path.is_file, ours), bibliography.corpus)
     others = (e for e in bibliography.entries if e.path not in ours)
-    again = Bibliography((*entries, *others), files, bibliography.corpus)
-    again._kept.update(bibliography._kept)
-    return again
+    return Bibliography((*entries, *others), files, bibliography.corpus).remembering(bibliography)
 
 # %% ../../nbs/72_bibliography.ipynb #x042h01
 def listed_bibliography(entries: Iterable[Entry],  # of a printed list

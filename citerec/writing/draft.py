@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['Place', 'sentence_at', 'text_for', 'ranked', 'preferred', 'from_bibliography', 'Filled', 'existing',
            'remember_bibliography', 'remembered_bibliography', 'Draft', 'shared_out', 'missing', 'audit_file',
-           'part_of', 'cited_by_others', 'opened_registries', 'full_check', 'accept_entry', 'checked_fixes']
+           'part_of', 'near_entries', 'cited_by_others', 'opened_registries', 'full_check', 'accept_entry',
+           'checked_fixes']
 
 # %% ../../nbs/79_draft.ipynb #c003
 import bisect
@@ -851,6 +852,18 @@ def part_of(draft: Draft,
     names = ("own", "bibliography", "itself", "known", "_names")
     part.__dict__ |= {"manuscript": read, **{name: getattr(draft, name) for name in names}}
     return part
+
+# %% ../../nbs/79_draft.ipynb #p97e
+def near_entries(draft: Draft,
+                 place: Place,
+                 k: int = 5,  # entries wanted
+                 ) -> list[Recommendation]:  # best first
+    "The entries of a draft that are near a place, by the bibliography alone."
+    sentence = sentence_at(draft.manuscript, place)
+    found = draft.bibliography.support(_asked(draft.manuscript, place), k, sentence.previous)
+    near = [_of_entry(s.entry, paper, s.share, s.quotation if s.quoted != "title" else "")
+            for s in found if (paper := s.entry.record or s.entry.paper)]
+    return _own_first(draft, place, near, {})
 
 # %% ../../nbs/79_draft.ipynb #x042d2
 def cited_by_others(draft: Draft,
