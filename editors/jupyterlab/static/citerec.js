@@ -5,6 +5,8 @@
   const LANGUAGES = { tex: "latex", bib: "bibtex", md: "markdown", markdown: "markdown", qmd: "quarto", typ: "typst" };
   const IN_CITATION = /(?:\\[A-Za-z]*[cC]ite[A-Za-z]*\*?[^{}]*\{[^{}]*|@[\w:.+/-]*|cite[a-z:]*\}`[^`]*|cite\(\s*<[^<>]*)$/;
 
+  const TURNS = 15;  // times that an empty list is asked for again, a second apart
+
   /** Whether the cursor of an editor stands in a citation that is being typed. */
   function inCitation(editor) {
     const { line, column } = editor.getCursorPosition();
@@ -164,9 +166,14 @@
       if (!IN_CITATION.test(text.slice(Math.max(0, offset - 1000), offset))) return none;
       await this.conversation.connected();
       const uri = this.told(context, text);
-      const answer = await this.conversation.ask("textDocument/completion",
-        { textDocument: { uri }, position: placeOf(text, offset), context: { triggerKind: 1 } });
-      const found = Array.isArray(answer) ? answer : answer?.items || [];
+      let answer, found = [];
+      for (let turn = 0; turn < TURNS && !found.length; turn++) {  // the server may still be loading its corpus
+        if (turn) await new Promise((resolve) => setTimeout(resolve, 1000));
+        answer = await this.conversation.ask("textDocument/completion",
+          { textDocument: { uri }, position: placeOf(text, offset), context: { triggerKind: 1 } });
+        found = answer?.items || [];
+        if (!answer?.isIncomplete) break;
+      }
       if (!found.length) return none;
       found.sort((a, b) => (a.sortText || a.label).localeCompare(b.sortText || b.label));
       const { range } = found[0].textEdit || { range: { start: placeOf(text, offset), end: placeOf(text, offset) } };
@@ -239,7 +246,10 @@
         completer.selected.connect((_, insertText) => papers.chosen(insertText));
         const context = () => ({ widget: panel(), editor: cell()?.editor });
         const handler = new CompletionHandler({ completer, reconciliator: {
-          fetch: async (request) => papers.fetch(request, context()),
+          fetch: async (request) => {
+            const list = await papers.fetch(request, context());
+            return list.items.length ? list : null;
+          },
           fetchInline: () => [],
           shouldShowContinuousHint: async (visible, changed) => papers.shouldShowContinuousHint(visible, changed, context()),
         } });
