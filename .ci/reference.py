@@ -68,7 +68,8 @@ PAGES = {
     "drafts": Page(
         "Drafts and bibliographies",
         "Find what a draft lacks, cite in it, check its bibliography",
-        "`Draft` reads LaTeX, Markdown or text with its bibliography. `Bibliography` reads .bib, .ris and CSL-JSON. "
+        "`Draft` reads LaTeX, Markdown, notebooks, Typst or text with its bibliography. `Bibliography` reads .bib, "
+        ".ris and CSL-JSON. "
         "The guides [Your LaTeX or Markdown draft](guide_draft.ipynb) and [Zotero and BibTeX](guide_zotero.ipynb) show "
         "them.",
         (

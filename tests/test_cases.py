@@ -28,11 +28,20 @@ def copied(entry: str, name: str = "lib.bib") -> tuple[dict[str, str], list[str]
 CASES = [
     # a guess, then written
     (
-        "notebook",
-        {"n.ipynb": '{"cells": []}', "refs.bib": MAP},
-        ["cite", "n.ipynb", "1", "map"],
+        "broken notebook",
+        {"n.ipynb": '{"cells": [', "refs.bib": MAP},
+        ["cite", "n.ipynb", "cell 1:1", "map"],
         2,
-        ["Markdown (.md"],
+        ["no whole notebook"],
+        [],
+    ),
+    (
+        "code of a notebook",
+        {"n.ipynb": '{"cells": [{"cell_type": "code", "source": "x = \'@no1\'"}, {"cell_type": "markdown", "source": '
+                    '["Rivers bend [CITATION]."]}], "nbformat": 4}', "refs.bib": MAP},
+        ["cite", "n.ipynb", "cell 2:1", "map", "--bib", "refs.bib", "--dry-run"],
+        0,
+        ['"Rivers bend [@map]."'],
         [],
     ),
     ("web page", {"n.html": "<p>Rivers [@map].</p>"}, ["cite", "n.html", "1", "map"], 2, ["Markdown (.md"], []),
@@ -139,8 +148,17 @@ CASES = [
             ["Save the draft"],
             [NONE],
         )
-        for end in ("adoc", "org", "rst", "rtf", "typ", "docx")
+        for end in ("adoc", "org", "rst", "rtf")
     ],
+    ("Word file", {"a.docx": "PK"}, ["cite", "a.docx", "1", "map"], 2, ["nothing is written", "`citerec check"], []),
+    (
+        "Typst",
+        {"a.typ": "= A <a>\nRivers @map bend in @a, see @no.\n#bibliography(\"r.bib\")", "r.bib": MAP},
+        ["check", "a.typ", "--only", "missing"],
+        1,
+        ["a.typ:2:30: error", "“no”", "1 file of Typst"],
+        ["“a”", "“map”"],
+    ),
     # one cause, one remark
     (
         "no bibliography",

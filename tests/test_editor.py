@@ -32,8 +32,9 @@ class Editor:
             self.edits.append(params.edit)
             return types.ApplyWorkspaceEditResult(True)
 
-    async def start(self, **options):
-        await self.client.start_io(sys.executable, "-m", "citerec", "lsp", cwd=self.folder)
+    async def start(self, port=None, **options):
+        if port: await self.client.start_tcp("127.0.0.1", port)
+        else: await self.client.start_io(sys.executable, "-m", "citerec", "lsp", cwd=self.folder)
         self.process = self.client._server
         window = types.WindowClientCapabilities(work_done_progress=True)
         self.can = (await self.client.initialize_async(types.InitializeParams(
@@ -186,3 +187,41 @@ async def use(folder: Path) -> None:
 
 def test_a_day_in_an_editor(tmp_path):
     asyncio.run(asyncio.wait_for(use(tmp_path), 150))
+
+
+async def stand_beside(folder: Path) -> None:
+    """Two servers at once, of which one is killed and started again; a large file; a server that listens."""
+    homes = [folder / name for name in ("one", "two")]
+    for home in homes:
+        home.mkdir()
+        (home / "refs.bib").write_text(BIB)
+    one, two = map(Editor, homes)
+    await asyncio.gather(one.start(), two.start(venue="neurips"))
+    large = "\\documentclass{article}\n\\begin{document}\n" + "Some words of prose that say nothing.\n\n" * 130_000
+    opened = await one.open("large.tex", f"{large}Adam is used .\n\\bibliography{{refs}}\n\\end{{document}}\n", "latex",
+                            checked=False)
+    line = large.count("\n")
+    for n, character in enumerate("\\cite{"): one.type(opened, line, 13 + n, character)
+    assert "adam" in {item.label for item in await one.listed(opened, line, 19)}
+    note = await two.open("note.md", MARKDOWN, "markdown", checked=False)
+    two.process.kill()
+    two = Editor(homes[1])
+    await two.start()
+    note = await two.open("note.md", MARKDOWN, "markdown")
+    assert "adam" in {item.label for item in await two.listed(note, 6, 37)}
+    one.process.kill()  # it reads the large file for minutes
+    await two.leave()
+
+    listening = await asyncio.create_subprocess_exec(sys.executable, "-m", "citerec", "lsp", "--tcp", "0", cwd=folder,
+                                                     stderr=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+    said = (await listening.stderr.readline()).decode()
+    three = Editor(homes[1])
+    await three.start(int(said.rpartition(":")[2].strip(" .\n")))
+    note = await three.open("note.md", MARKDOWN, "markdown")
+    await three.client.shutdown_async(None)
+    three.client.exit(None)
+    assert (await listening.communicate())[0] == b""
+
+
+def test_servers_beside_each_other(tmp_path):
+    asyncio.run(asyncio.wait_for(stand_beside(tmp_path), 200))

@@ -34,7 +34,7 @@ MODULES = sorted((ROOT / "citerec").rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 FUNCTIONS = [(path, node) for path, tree in TREES.items() for node in ast.walk(tree)
              if isinstance(node, ast.FunctionDef)]
-KNOWN = {"fastapi", "uvicorn", "python_multipart", "mcp", "jupyterlab", "voila"}
+KNOWN = {"fastapi", "uvicorn", "python_multipart", "mcp", "jupyterlab", "voila", "pygls", "lsprotocol"}
 
 
 def words_of(node: ast.AST) -> str:
@@ -91,7 +91,8 @@ def test_commands_check_what_an_extra_brings():
             for package in packages:
                 assert brought(extra, package), f"{path.name}, {function.name}: {extra} does not bring {package}"
                 checked.add((extra, package))
-    assert {("app", "jupyterlab"), ("app", "voila"), ("server", "fastapi"), ("server", "mcp")} <= checked
+    assert {("app", "jupyterlab"), ("app", "voila"), ("server", "fastapi"), ("server", "mcp"),
+            ("editor", "pygls")} <= checked
 
 
 @pytest.mark.parametrize("kind", ["models", "cross_encoder"])

@@ -541,7 +541,7 @@ def _info(args: argparse.Namespace) -> int:
 
 # %% ../../nbs/99_cli.ipynb #d05
 _DRAFT_FILE = """\
-kind: --as latex|markdown|text  read the draft as this, whatever its name ends in (default: by the end of its name)
+kind: --as latex|markdown|typst|text  read the draft as this, whatever its name ends in (default: by its name)
 --bib FILE ...  its bibliography, in place of the files that it names
 --remember      keep --bib for this draft, among your own data; without --bib: forget it
 """
@@ -576,7 +576,7 @@ _FORMS = """\
                      GitHub, diagnostics of the Language Server Protocol, or Markdown
 """
 _REPORT = f"""\
-drafts: FILE ...     LaTeX, Markdown or plain text; of a draft in several files the main one
+drafts: FILE ...     LaTeX, Markdown, a notebook, Typst or plain text; of a draft in several files the main one
 {_FORMS}
 format=json: --json  the same as --format json
 --only CODE ...      only these remarks, by the word in brackets behind each, such as slot or missing,retracted; what is
@@ -673,8 +673,8 @@ def _check(args: argparse.Namespace) -> int:
     Each reference gets a verdict. What hurts comes first. No language model is asked. Exit code 0: nothing to mend;
     1: something to mend, or a part that was not read; 2: a file that cannot be read, or a wrong option.
 
-    FILE ...             LaTeX, Markdown or plain text, of a draft in several files the main one; a bibliography:
-                         .bib, .ris, CSL-JSON; or a .pdf or .docx, of which the list of references is read
+    FILE ...             LaTeX, Markdown, a notebook, Typst or plain text, of a draft in several files the main one; a
+                         bibliography: .bib, .ris, CSL-JSON; or a .pdf or .docx, of which the list of references is read
     --only CODE ...      only these remarks, by the word in brackets, such as missing,slot; references: the verdicts,
                          each listed
     registries: --registry FILE ...  a registry of titles, in addition to the corpus (default: the one in your data
@@ -715,7 +715,7 @@ def _check(args: argparse.Namespace) -> int:
 
 # %% ../../nbs/99_cli.ipynb #d06
 _CHANGE = f"""\
-draft: FILE     LaTeX or Markdown; of a draft in several files the main one
+draft: FILE     LaTeX, Markdown, a notebook or Typst; of a draft in several files the main one
 {_DRAFT_FILE}
 --also FILE ...  writing.draft:Draft.open
 cite_command: --command NAME  citation command: citep, [@] … (default: what the draft uses most)
@@ -788,7 +788,8 @@ def _draft_cite(args: argparse.Namespace) -> int:
     """Cite a paper at a line of the draft.
 
     {_CHANGE}
-    place: LINE[:COLUMN]  place as `check` prints it, from 1; FILE:LINE:COLUMN in a chapter
+    place: LINE[:COLUMN]  place as `check` prints it, from 1; FILE:LINE:COLUMN in a chapter, "cell 3:LINE" in
+                          a notebook
     PAPER                 id, DOI, arXiv id or link of a paper, or a key of the bibliography
     {json}{loading}{progress}
     """
@@ -801,7 +802,7 @@ def _draft_cite(args: argparse.Namespace) -> int:
 def _draft_undo(args: argparse.Namespace) -> int:
     """Take the last change back.
 
-    draft: FILE            LaTeX or Markdown; of a draft in several files the main one; or a bibliography
+    draft: FILE            LaTeX, Markdown, a notebook or Typst, of several files the main one; or a bibliography
     {_DRAFT_FILE}
     old_records: --import  before, take over the records that an older citerec has left in .citerec beside the draft
     {progress}

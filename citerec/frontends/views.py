@@ -242,7 +242,7 @@ def filled_html(filled: "list[Filled]") -> str:
     def place(at: int, one: "Filled") -> str:
         cards = "".join(card(r, acts=_cite_here(f"{at} {r.paper_id}")) for r in one.recommendations)
         sure = f": {one.sureness}" if one.strength else ""
-        said = f'<h4 style="margin:.8rem 0 .2rem">Line {one.line}{sure}</h4>'
+        said = f'<h4 style="margin:.8rem 0 .2rem">{escape(one.where.capitalize())}{sure}</h4>'
         said += f"<p>{escape(one_line(one.sentence.text))}</p>"
         return said + (cards or "<p>Nothing in this corpus fits.</p>")
     places = "".join(place(at, one) for at, one in enumerate(filled))
@@ -254,7 +254,8 @@ _REPORTS = {  # method of `Draft` -> label of its button, and a description of t
     "check": ("What is missing", "sentences without a citation, open places, keys without an entry"),
     "fill": ("What would fit", "papers for each place that lacks a citation"),
     "audit": ("Check the bibliography", "entries that are wrong, unused, or cited where they do not fit")}
-_HELP = draw("<p>Write the path of a draft in LaTeX, Markdown or plain text, or of a .bib file to check it alone. "
+_HELP = draw("<p>Write the path of a draft in LaTeX, Markdown, Typst or plain text, of a "
+             "notebook, or of a .bib file to check it alone. "
              "It is changed only when you cite a paper in it: <b>Cite here</b> shows the change and asks first.</p><ul>"
              + "".join(f"<li><b>{label}</b>: {what}</li>" for label, what in _REPORTS.values()) + "</ul>")
 

@@ -24,7 +24,7 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 from ..answering.recommender import Recommender, load
-from ..frontends.editor import Citing, Lines, asked_at, choices_at
+from ..frontends.editor import TypedCitation, TextLines, asked_at, choices_at
 from ..ground.errors import InputError
 from ..markup.prose import Citation
 from ..writing.bibliography import Bibliography
@@ -57,7 +57,7 @@ class TypedPlace:
     def asked(self) -> tuple[str, int]:
         "The question that an editor asks there."
         span = self.citation.span
-        return asked_at(self.text, Citing(span.start, span.end, span.start, span.end, ""))
+        return asked_at(self.text, TypedCitation(span.start, span.end, span.start, span.end, ""))
 
 def _without(draft: Draft, citation: Citation, hidden: tuple[str, ...]) -> Draft:
     "A draft that does not cite at a place."
@@ -96,9 +96,9 @@ def judged_lists(places: Sequence[TypedPlace],
                  ) -> dict[str, list[float]]:  # name of what is measured -> a value a place
     "Whether the first five are right, and the processor's time of each list."
     out: defaultdict[str, list[float]] = defaultdict(list)
-    def ask(name: str, draft: Draft, place: TypedPlace, **how: bool) -> Any:
+    def ask(name: str, draft: Draft, place: TypedPlace, quickly: bool = False) -> Any:
         begun = time.process_time()
-        found = choices_at(draft, *place.asked, **how)
+        found = choices_at(draft, *place.asked, quickly=quickly)
         out[f"{name}, seconds of processor"].append(time.process_time() - begun)
         return found[:_FIRST]
     for place in places:
@@ -121,12 +121,17 @@ class _Typist:
     "An editor that types into one text at a time, and takes the time."
     def __init__(self) -> None:
         self.client, self.told, self.version = LanguageClient("citerec-lab", "1"), dict[str, float](), 1
+        self.checks, (create, progress) = 0, (types.WINDOW_WORK_DONE_PROGRESS_CREATE, types.PROGRESS)
+        self.client.feature(create)(lambda params: None)
+        @self.client.feature(progress)
+        def ended(params: types.ProgressParams) -> None: self.checks += isinstance(params.value, dict) and params.value.get("kind") == "end"
         @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def told(params: types.PublishDiagnosticsParams) -> None: self.told[params.uri] = time.perf_counter()
 
     async def start(self, corpus: str) -> None:
         await self.client.start_io(sys.executable, "-m", "citerec", "lsp", "--corpus", corpus)
-        await self.client.initialize_async(types.InitializeParams(types.ClientCapabilities()))
+        await self.client.initialize_async(types.InitializeParams(types.ClientCapabilities(
+            window=types.WindowClientCapabilities(work_done_progress=True))))
         self.client.initialized(types.InitializedParams())
 
     def type(self, uri: str, at: types.Position, new: str) -> None:
@@ -134,6 +139,10 @@ class _Typist:
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(
             types.VersionedTextDocumentIdentifier(self.version, uri),
             [types.TextDocumentContentChangePartial(types.Range(at, at), new)]))
+
+    async def checked(self, before: int) -> None:
+        "Wait for the end of a check."
+        while self.checks == before: await asyncio.sleep(.1)
 
     async def remarks(self, uri: str, seconds: float = 120) -> float:
         "Wait for remarks that are newer than now; how long that takes."
@@ -151,21 +160,23 @@ async def timed_typing(places: Sequence[TypedPlace],
     for place in places:
         file, span = place.draft.manuscript.files[place.citation.span.file], place.citation.span
         uri, text = (file.path or Path()).resolve().as_uri(), file.text[: span.start] + file.text[span.end :]
-        line, column = Lines(text).place(span.start)
+        line, column = TextLines(text).place(span.start)
+        checks = typist.checks
         typist.client.text_document_did_open(types.DidOpenTextDocumentParams(
             types.TextDocumentItem(uri, file.format, 1, text)))
-        await typist.remarks(uri)
+        await typist.checked(checks)
         await asyncio.sleep(_THINKING)
         for sign in (begun := "\\cite{" if file.format == "latex" else "[@"):
             typist.type(uri, types.Position(line, column), sign)
             column += 1
             await asyncio.sleep(_KEY)
-        for name in ("first list", "list after another letter's time"):
+        for name in ("first list", "list two keys later"):
             start = time.perf_counter()
             found = await typist.client.text_document_completion_async(types.CompletionParams(
                 types.TextDocumentIdentifier(uri), types.Position(line, column)))
             out[name].append(time.perf_counter() - start)
-            out[f"{name}, ranked"].append(any(one.command for one in found.items))
+            items = found.items if isinstance(found, types.CompletionList) else found or ()
+            out[f"{name}, ranked"].append(any(one.command for one in items))
             await asyncio.sleep(2 * _KEY)
         await asyncio.sleep(2.0)
         typist.type(uri, types.Position(line, column - len(begun)), "x")

@@ -841,7 +841,8 @@ def _hayagriva(entries: Mapping[str, Any], reader: _Yaml) -> Iterator[dict[str, 
                 "title": _said(own.get("title")), "container-title": _said(whole.get("title")),
                 "author": people(own.get("author")), "editor": people(own.get("editor") or whole.get("editor")),
                 "issued": own.get("date") or whole.get("date"), "DOI": ids.get("doi"), "ISBN": ids.get("isbn"),
-                "URL": _said(own.get("url")), "publisher": _said(own.get("publisher") or whole.get("publisher"), "name")}
+                "URL": _said(own.get("url")),
+                "publisher": _said(own.get("publisher") or whole.get("publisher"), "name")}
         if "arxiv" in ids: both |= {"archive": "arxiv", "archive_location": ids["arxiv"].removeprefix("arXiv:")}
         both |= {theirs: _said(own.get(name, whole.get(name))) for name, theirs in _OWN_NAMES.items()}
         reader.begun[id(both)] = reader.begun.get(id(own), 2) - 1

@@ -398,7 +398,8 @@ def _token(r: MarkdownReader, m: re.Match[str], b: int) -> int:
     return at
 
 # %% ../../nbs/15_markdown.ipynb #m023s
-def _cite(r: MarkdownReader, command: str, keys: list[tuple[str, int, int]], a: int, b: int, textual: bool) -> None:
+def _cite(r: "MarkdownReader | TypstReader", command: str, keys: list[tuple[str, int, int]], a: int, b: int,
+          textual: bool) -> None:
     "A citation, or a slot where a key is only a placeholder."
     known = [k for k in keys if not is_no_key(k[0])]
     if not known: return r.found.slot(r.span(a, b))
@@ -592,7 +593,7 @@ def _entity(r: MarkdownReader, a: int, b: int) -> int:
     r.found.add(html.unescape(m[0]) if m else "&", r.span(a, m.end() if m else a + 1))
     return m.end() if m else a + 1
 
-def _address(r: MarkdownReader, a: int, b: int) -> int:
+def _address(r: "MarkdownReader | TypstReader", a: int, b: int) -> int:
     m = ADDRESS.match(r.text, a, b)
     end = m.end() if m else a + 4
     r.found.add(URL, r.span(a, end))
@@ -606,7 +607,7 @@ def _included(r: MarkdownReader, block: Block) -> None:
     elif m:
         for name in re.findall(r"[\"']([^\"']+)[\"']", m[2]): _follow(r, name, f'child="{name}"', block.start)
 
-def _follow(r: MarkdownReader, name: str, said: str, at: int) -> None:
+def _follow(r: "MarkdownReader | TypstReader", name: str, said: str, at: int) -> None:
     "Read a file that a draft includes, if it is in the draft's folder."
     path = _locate(r.files.folder, name, r.found.files[r.number].path)
     file = included(r.files, path, said, r.span(at, at + len(said)))
@@ -625,9 +626,12 @@ def _locate(folder: Path | None, name: str, beside: Path | None) -> Path | None:
 # %% ../../nbs/15_markdown.ipynb #q204
 _TYPST_NAME = r"[\w-](?:[\w.:-]{0,300}[\w-])?"  # a full stop or a colon at the end belongs to the prose
 _TYPST_REF = re.compile(rf"@(?:({_TYPST_NAME})(\[(?:[^\[\]]|\[[^\[\]]{{0,200}}\]){{0,500}}+\])?|\?+)")
-_TYPST_LABEL = re.compile(rf"[(,]\s*<[\w.:-]+>|<({_TYPST_NAME})>")  # one in parentheses is an argument
-_TYPST_FILES = re.compile(r"(?<![\w.-])(?:include|import)[ \t]*\"([^\"\n@][^\"\n]{0,300})\"")
+_TYPST_LABEL = re.compile(rf"[(,]\s*<[\w.:-]+>"  # an argument
+                          rf"|<({_TYPST_NAME})>|(?<![\w-])key[ ]*:[ ]*\"({_TYPST_NAME})\"")  # also of a glossary
+_TYPST_FILES = re.compile(r"(?<![\w.-])(?:include|import)[ \t]*\(?\"([^\"\n@][^\"\n]{0,300})\"")
 _MOST_LABELLED = 200  # files of a draft whose labels are collected
+
+def _labels(text: str) -> set[str]: return {m[1] or m[2] for m in _TYPST_LABEL.finditer(text) if m.lastindex}
 
 def typst_labels(path: Path,  # the main file
                  folder: Path,  # files outside it are not read
@@ -640,7 +644,7 @@ def typst_labels(path: Path,  # the main file
         seen.add(here)
         try: text = open_text(here, "typst").text
         except InputError: continue
-        found |= {m[1] for m in _TYPST_LABEL.finditer(text) if m[1]}
+        found |= _labels(text)
         named = (_locate(folder, m[1], here) for m in _TYPST_FILES.finditer(text))
         left += [place for place in named if place and place.is_file()]
     return found
@@ -676,7 +680,7 @@ class TypstReader:
         self.number = len(self.found.files)
         self.text = unmarked(file.text).replace("\r\n", "\x00\n").replace("\r", "\n")
         self.found.files.append(file)
-        self.labels |= {m[1] for m in _TYPST_LABEL.finditer(self.text) if m[1]}
+        self.labels |= _labels(self.text)
         if file.path and self.files.folder and not self.number:
             self.labels |= typst_labels(file.path, self.files.folder)
         self.markup(0, len(self.text))
@@ -778,7 +782,8 @@ def _typst_key(r: TypstReader, a: int, end: int) -> int:
         r.add("@", a, a + 1)
         return a + 1
     if m[1] is None or is_no_key(m[1]): r.found.slot(r.span(a, m.end()))
-    elif m[1] in r.labels or _CROSS.match(m[1]): r.add(REF, a, m.end())
+    elif {m[1], m[1].rpartition(":")[0]} & r.labels or _CROSS.match(m[1]):
+        r.add(REF, a, m.end())  # also `@iso:pl` of a glossary
     else: _cite(r, "@key", [(m[1], *m.span(1))], a, m.end(), False)
     return m.end()
 
@@ -790,6 +795,7 @@ _TYPST_STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"")
 _TYPST_NAMED = re.compile(r"(?<![\w-])[a-z][a-z-]*[ ]?:[ ]*(?:\"[^\"\n]*\"|[^,()\s]+)")  # an argument with a name
 _TYPST_KEYS = re.compile(rf"<({_TYPST_NAME})>|label\([ ]*\"((?:[^\"\\\n])+)\"[ ]*\)")
 _TYPST_FORM = re.compile(r"\bform[ ]*:[ ]*(?:\"(\w+)\"|none)")
+_SPACES = re.compile(r"[ \t\x00]*+")
 _TYPST_ASIDE = frozenset("figure table grid image bibliography outline raw equation page context".split())
 _TYPST_STATEMENTS = frozenset("let set show".split())
 _TYPST_FLOW = frozenset("if for while".split())
@@ -812,8 +818,6 @@ def _typst_code(r: TypstReader, a: int, at: int) -> int:
         r.add(VALUE, a, at)
         return at + (text[at : at + 1] == ";")
     return _typst_call(r, a, name, at)
-
-_SPACES = re.compile(r"[ \t\x00]*+")
 
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
     m = pattern.match(text, at)
@@ -864,7 +868,8 @@ def _typst_within(r: TypstReader, at: int,
             elif open_ == [""]: return m.start()
             if not open_: return at
         elif sign in ("\n", ";"):
-            if open_ == [""] and (sign == ";" or not text[: m.start()][-40:].rstrip("\x00 \t").endswith(("=", ">", ","))):
+            goes_on = text[max(0, m.start() - 40) : m.start()].rstrip("\x00 \t").endswith(("=", ">", ","))
+            if open_ == [""] and (sign == ";" or not goes_on):
                 return m.start() if sign == "\n" else at
         elif sign[0] == "`": at = max(at, text.find(sign, at) + len(sign))
         elif sign == "/*": at = _typst_past(_TYPST_BLOCK, text, m.start())
@@ -889,14 +894,19 @@ def _typst_flow(r: TypstReader, at: int) -> int:
         at, more = (other.end(), True) if other else (at, False)
     return at
 
+# %% ../../nbs/15_markdown.ipynb #q215
+_TYPST_ARGUMENTS = re.compile(r"\((?:[^()\[\]\"]|\"[^\"\n]*\"|\([^()]{0,300}\)|\[[^\[\]]{0,300}\]){0,500}+\)")
+
 def _typst_cite(r: TypstReader, a: int, at: int) -> int:
     "The function that cites; where reading goes on."
-    close = re.compile(r"\((?:[^()\[\]\"]|\"[^\"\n]*\"|\([^()]{0,300}\)|\[[^\[\]]{0,300}\]){0,500}+\)").match(r.text, at)
+    close = _TYPST_ARGUMENTS.match(r.text, at)
     if not close: return at + 1
     end, form = close.end(), _TYPST_FORM.search(close[0])
     keys = [(m[1] or m[2], *m.span(1 if m[1] else 2)) for m in _TYPST_KEYS.finditer(r.text, at, end)][:1]
     if form and not form[1]: r.found.nocited += [key for key, *_ in keys]
-    else: _cite(r, f"#cite:{form[1]}" if form else "#cite", keys, a, end, bool(form and form[1] in ("prose", "author")))
+    else:
+        name = f"#cite:{form[1]}" if form else "#cite"
+        _cite(r, name, keys, a, end, name in ("#cite:prose", "#cite:author"))
     return end + (r.text[end : end + 1] == ";")
 
 def _typst_bibliography(r: TypstReader, arguments: str) -> None:
@@ -905,17 +915,23 @@ def _typst_bibliography(r: TypstReader, arguments: str) -> None:
     r.found.bibliographies += [(r.number, name.lstrip("/")) for name in names]
     if re.search(r"\bfull[ ]*:[ ]*true", arguments): r.found.nocited.append("*")
 
+_TYPST_NAMES = re.compile(r"(?:[ \t]+as[ ]+[\w-]+)?(?:[ \t]*:(?:[ \t]*\*|[^\n;(]*|[ \t]*\([^()]*\)))?;?")  # imported
+
 def _typst_file(r: TypstReader, a: int, at: int) -> int:
     "Read a file that is included, or the code of one that is imported; where reading goes on."
-    m = re.compile(r"(include|import)[ \t]*\"([^\"\n]{1,300})\"").match(r.text, at)
+    m = re.compile(r"(include|import)[ \t]*\(?\"([^\"\n]{1,300})\"\)?").match(r.text, at)
     if not m: return at + 7
     if m[1] == "include":
+        within = r.found._open[1:]  # a chapter is prose, also where a template gets it as an argument
+        del r.found._open[1:]
         end_paragraph(r.found)
         _follow(r, m[2], m[0], at)
+        end_paragraph(r.found)
+        r.found._open += within
         return m.end()
     path = None if m[2][0] == "@" else _locate(r.files.folder, m[2], r.found.files[r.number].path)  # @: of a package
     if path and path.is_file():
         begin(r.found, "aside")
         _follow(r, m[2], m[0], at)
         finish(r.found)
-    return _after(re.compile(r"(?:[ \t]+as[ ]+[\w-]+)?(?:[ \t]*:(?:[ \t]*\*|[^\n;(]*|[ \t]*\([^()]*\)))?;?"), r.text, m.end())
+    return _after(_TYPST_NAMES, r.text, m.end())

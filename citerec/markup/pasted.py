@@ -18,7 +18,7 @@ from citerec.ground.text import (
     names_beside_marker, sentences,
 )
 from .latex import LatexReader, read_latex, symbols
-from .markdown import ADDRESS, ENTITY, MarkdownReader
+from .markdown import ADDRESS, ENTITY, MarkdownReader, TypstReader
 from citerec.markup.prose import (
     CITED, DOLLAR, IN_WORDS, MASKS, OPEN, REF, Format, Found, Paragraph, Piece, Span, end_paragraph, format_of,
     text_file,
@@ -102,11 +102,12 @@ def _stray_fences(text: str) -> list[Edit]:
     return edits
 
 def _read_as(text: Traced, format: Format, headings: bool) -> Traced:
-    "The prose of LaTeX or Markdown; its citations as markers."
+    "The prose of LaTeX, Markdown or Typst; its citations as markers."
     found, title = Found(), None
     if format == "latex":
         text = _from_web(text).sub(_PERCENT, r"\%").sub(_UNCLOSED, lambda m: m[0] + "}")
         read_latex(LatexReader(found, None), text_file(text.text, format))
+    elif format == "typst": TypstReader(found).file(text_file(text.text, format))
     else:
         text = text.sub(_INDENT, "")
         text = text.edited(_stray_fences(text.text))
@@ -195,12 +196,12 @@ def _prose_or_headings(text: str) -> Traced:
     traced = _prose(text, headings=False)
     return traced if any(map(str.isalnum, clean(traced.text))) else _prose(text, headings=True)
 
-def marked_prose(text: str,  # plain, LaTeX or Markdown
+def marked_prose(text: str,  # plain, LaTeX, Markdown or Typst
                  ) -> str:  # open citations as [CITATION], others as [OTHERCIT]
     "The prose of a text with its citation markers."
     return _prose_or_headings(text).text.strip()
 
-def prepare(text: str,  # a claim, a paragraph or a draft: plain, LaTeX or Markdown
+def prepare(text: str,  # a claim, a paragraph or a draft: plain, LaTeX, Markdown or Typst
             ) -> MarkedText:
     "Read a text once, for all agents."
     traced = _prose_or_headings(text)

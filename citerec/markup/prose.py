@@ -269,8 +269,8 @@ def format_of(name: str,  # of a file; "" for a text that is in none
     return "latex" if latex else "text"
 
 # %% ../../nbs/13_prose.ipynb #p007h
-READ_KINDS = ("LaTeX (.tex, .ltx, .latex), Markdown (.md, .markdown, .qmd, .Rmd, .mdx, .myst), notebooks (.ipynb), "
-              "Typst (.typ) and plain text (.txt)")
+_WRITTEN = "LaTeX (.tex, .ltx, .latex), Markdown (.md, .markdown, .qmd, .Rmd, .mdx, .myst), notebooks (.ipynb)"
+READ_KINDS = f"{_WRITTEN}, Typst (.typ) and plain text (.txt)"
 _PRINTED = ("docx", "pdf")  # ends of names of files whose list of references is checked
 
 def check_kind(path: Path,  # of a draft
@@ -282,7 +282,7 @@ def check_kind(path: Path,  # of a draft
     more = "" if end in FOREIGN else "; if it is one of these, say which: format=, in the shell --as latex"
     if end in _PRINTED:
         raise InputError(f"{path} is not read as a draft, and nothing is written into it: citerec writes into "
-                         f"{READ_KINDS.rpartition(' and ')[0]}.",
+                         f"{_WRITTEN} and Typst (.typ).",
                          f"`citerec check {path.name}` checks its list of references.")
     raise InputError(f"citerec cannot read {path} as a draft; it reads {READ_KINDS}.",
                      f"Save the draft as one of these{more}.")
@@ -313,8 +313,9 @@ def open_text(path: Path,
         if not path.is_file(): raise InputError(f"{path} is no ordinary file.", "Name a file of text.")
         size = path.stat().st_size
         book = path.suffix.lower() == ".ipynb"
-        if size > (largest := LARGEST * (10 if book else 1)): raise InputError(f"{path} has {size / 1e6:,.0f} MB; a draft has at most "
-                                            f"{largest / 1e6:.0f} MB.", "Split it, or name another file.")
+        if size > (most := LARGEST * (10 if book else 1)):
+            raise InputError(f"{path} has {size / 1e6:,.0f} MB; a draft has at most {most / 1e6:.0f} MB.",
+                             "Split it, or name another file.")
         data = path.read_bytes()
     except (OSError, ValueError) as e:
         raise InputError(f"{path} cannot be read: {getattr(e, 'strerror', None) or e}.", "Check the path.") from None

@@ -169,7 +169,7 @@ def missing_keys(draft: Manuscript,
             if is_markdown and near and draft.files[span.file].text.startswith(near, span.start):
                 key, span = near, replace(span, end=span.start + len(near))  # signs at its end are a part of it
             yield Remark(*draft.place(span), "missing", severity, one_line(message), one_line(fix),
-                         (key, shown) if near and shown else None, asked)
+                         (key, shown) if near and shown else None, asked, draft.cell(span))
 
 def _missing(case: Case) -> Iterator[Remark]:
     "The same for a case."
@@ -715,7 +715,8 @@ def _misfits(case: Case) -> Iterator[Remark]:
             used = isinstance(case.fits, Claims) and citation_used(case.fits, citation, entry.corpus_id or "", fit)
             others = f" {used}" if used and used.example else ""
             words = one_line(f"“{entry.title}” does not seem to fit this sentence ({100 * fit:.1f} %).{others}")
-            yield Remark(*draft.place(span), "misfit", "note", words, "Read the sentence again with the abstract.")
+            yield Remark(*draft.place(span), "misfit", "note", words, "Read the sentence again with the abstract.",
+                         cell=draft.cell(span))
 
 # %% ../../nbs/76_audit.ipynb #c037
 CHECKS = (_syntax, _unreadable, _missing, _parents, _unused, _incomplete, _malformed, _duplicates, _published,
@@ -733,7 +734,8 @@ def _unread(draft: Manuscript, note: Note) -> Remark:
     if note.kind == "interrupted":
         return Remark(main, 1, 1, 1, 1, "interrupted", "warning", words, "Cite or undo, and look at the files then.")
     if note.kind == "chapter": return Remark(main, 1, 1, 1, 1, "part", "note", words)
-    return Remark(*(draft.place(note.span) if note.span else (main, 1, 1, 1, 1)), "unread", "warning", words)
+    cell = draft.cell(note.span) if note.span else ""
+    return Remark(*(draft.place(note.span) if note.span else (main, 1, 1, 1, 1)), "unread", "warning", words, cell=cell)
 
 def _is_given(draft: Manuscript, bibliography: Bibliography | None) -> bool:
     "Whether a bibliography is another one than the draft names, so that it answers what could not be read of those."
@@ -754,7 +756,7 @@ def judged_by(draft: Manuscript | None,  # None: a bibliography alone
     return bibliography.without(draft.bibliographies) if draft and draft.guessed else bibliography
 
 # %% ../../nbs/76_audit.ipynb #a75r
-_FORMATS = {"latex": "LaTeX", "markdown": "Markdown", "text": "plain text"}
+_FORMATS = {"latex": "LaTeX", "markdown": "Markdown", "typst": "Typst", "text": "plain text"}
 _TOLD = 3  # parts that were not read and are named in the last line
 
 def not_read(draft: Manuscript | None,  # None: a bibliography alone

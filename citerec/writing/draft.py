@@ -197,6 +197,12 @@ class Filled:
     recommendations: Recommendations
     path: Path | None = None  # the file with the place
     by_name: bool = False  # the first is an own entry that a gap names, where a citation is surely missing
+    cell: str = ""  # of a notebook, with line and column in it: "cell 3:12:5"
+
+    @property
+    def where(self) -> str:
+        "The line, or the place in a cell, in words."
+        return self.cell or f"line {self.line}"
 
     @property
     def best(self) -> Recommendation | None:
@@ -236,13 +242,13 @@ class Filled:
         "What is recommended for the place, as plain values."
         listed = [{"paper_id": r.paper_id, "title": r.title, "confidence": r.confidence, "yours": r.yours}
                   for r in self.recommendations]
-        return {"path": str(self.path or ""), "line": self.line, "sentence": self.sentence.text,
+        return {"path": str(self.path or ""), "line": self.line, "cell": self.cell, "sentence": self.sentence.text,
                 "kind": "slot" if isinstance(self.place, Slot) else "gap", "strength": self.strength,
                 "recommendations": listed}
 
     def __repr__(self) -> str:
         best = f"{self.best.title} ({self.sureness})" if self.best else "nothing fits"
-        return f"line {self.line}: {self.sentence.text[:60]}… → {best}"
+        return f"{self.where}: {self.sentence.text[:60]}… → {best}"
 
 # %% ../../nbs/79_draft.ipynb #d13s
 _BIBLIOGRAPHIES = "bibliographies"  # folder of the user's data
@@ -324,7 +330,7 @@ class Draft:
                  rec: Recommender | None = None,  # None: the corpus of the settings, opened when it is needed
                  bibliography: Paths | None = None,  # files in place of those that the draft names; None: those
                  also: Paths = (),  # bibliographies to cite from as well, such as the export of a reference manager
-                 format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
+                 format: Format | None = None,  # latex, markdown, typst or text; None: by the file's name and its text
                  progress: bool = False,  # show a progress bar while a long draft is read
                  ):
         self.source, self.format, self._given, self._progress, self._also = source, format, rec, progress, also
@@ -333,11 +339,11 @@ class Draft:
 
     @classmethod
     def open(cls,
-             source: str | os.PathLike[str],  # the main file (.tex, .md, .qmd, .txt), or the text itself
+             source: str | os.PathLike[str],  # the main file (.tex, .md, .qmd, .ipynb, .typ, .txt), or the text itself
              rec: Recommender | None = None,  # None: the corpus of the settings, opened when it is needed
              bibliography: Paths | None = None,  # None: its own
              also: Paths = (),  # more bibliographies to cite from, such as the export of a reference manager
-             format: Format | None = None,  # latex, markdown or text; None: by the file's name and its text
+             format: Format | None = None,  # latex, markdown, typst or text; None: by the file's name and its text
              progress: bool = False,  # show a progress bar while a long draft is read
              ) -> Self:
         "Open a draft; nothing is written until `cite`. Raises `InputError` for a file that cannot be read."
@@ -384,7 +390,7 @@ class Draft:
     def slots(self) -> tuple[Slot, ...]: return self.manuscript.slots
 
     def at(self,
-           where: int | str,  # a line, "LINE:COLUMN", or "FILE:LINE", all from 1
+           where: int | str,  # a line, "LINE:COLUMN", "FILE:LINE" or "cell 3:LINE", all from 1
            ) -> Slot | Citation | Sentence:
         "The place at a line of the draft; raises `InputError` if there is none, or more than one."
         return place_at(self.manuscript, str(where))
@@ -675,7 +681,7 @@ def _filled(draft: Draft, place: Slot | Gap, found: Recommendations, first: str,
     by_name = bool(left and called and left[0].yours == called[0] and _surely_names(draft, place, called[0]))
     span = place.span if isinstance(place, Slot) else sentence.span
     return Filled(place, sentence, draft.manuscript.line_column(span)[0], Recommendations(state),
-                  draft.manuscript.files[span.file].path, by_name)
+                  draft.manuscript.files[span.file].path, by_name, draft.manuscript.cell(span))
 
 def _fill(draft: Draft, k: int, gaps: bool, progress: bool) -> list[Filled]:
     "What fits all open slots and gaps."
@@ -702,11 +708,13 @@ def missing(manuscript: Manuscript,
     "What is missing in a draft: open slots, sentences without a citation, keys without an entry, entries not closed."
     bibliography = judged_by(manuscript, bibliography)
     remarks = [Remark(*manuscript.place(slot.span), "slot", "warning", "A citation is still to come here.",
-                      "`citerec draft fill --dry-run` shows what fits; in Python, `draft.recommend` does.")
+                      "`citerec draft fill --dry-run` shows what fits; in Python, `draft.recommend` does.",
+                      cell=manuscript.cell(slot.span))
                for slot in manuscript.slots]
     remarks += [Remark(*manuscript.place(manuscript.sentences[gap.sentence].span), "gap", "warning",
                        f"This sentence may need a citation ({_per_cent(gap.probability)}): it {gap.reason}.",
-                       "Add one, or leave it where the claim is your own.") for gap in gaps]
+                       "Add one, or leave it where the claim is your own.",
+                       cell=manuscript.cell(manuscript.sentences[gap.sentence].span)) for gap in gaps]
     main = manuscript.files[0].path or Path("draft")
     foreign = sum(not_english(places(manuscript.sentences))) / max(len(manuscript.sentences), 1)
     if foreign >= _MUCH:
@@ -754,8 +762,8 @@ def _cite(draft: Draft, places: Sequence[tuple[_Written, list[Paper]]], command:
         raise InputError("The draft has been written to since this place was found.",
                          "Take it again from `draft.slots`, `draft.gaps()` or `draft.fill()`.")
     if draft.manuscript.format == "text":
-        raise InputError("Citations are written into LaTeX and Markdown, not into plain text.",
-                         "Save the draft as .md or .tex.")
+        raise InputError("Citations are written into LaTeX, Markdown, notebooks and Typst, not into plain text.",
+                         "Save the draft as .md, .tex or .typ.")
     change = cite_changes(draft.manuscript, draft.bibliography, places, command, create)
     if not dry_run:
         change.apply()
@@ -784,11 +792,11 @@ def _still_open(manuscript: Manuscript,  # as it is now
 # %% ../../nbs/79_draft.ipynb #d18t_b
 def _typed(manuscript: Manuscript, span: Span) -> str:
     "A place as `citerec draft cite` takes it."
-    (line, column), path, main = manuscript.line_column(span), manuscript.files[span.file].path, manuscript.path
-    if not span.file or not path or not main: return f"{line}:{column}"
+    where, path, main = manuscript.files[span.file].where(span.start), manuscript.files[span.file].path, manuscript.path
+    if not span.file or not path or not main: return where
     home = main.parent
     name = path.relative_to(home).as_posix() if path.is_relative_to(home) else path.as_posix()
-    return f"{name}:{line}:{column}"
+    return f"{name}:{where}"
 
 # %% ../../nbs/79_draft.ipynb #d18t_c
 _QUOTED = 100  # characters of a sentence that are quoted
@@ -800,12 +808,12 @@ def _offer(manuscript: Manuscript, filled: Filled, where: str) -> str:
     if not best: return f"{said}: nothing fits."
     path, paper = shlex.quote(str(manuscript.path or "draft")), shlex.quote(best.yours or best.paper_id)
     return (f"{said}: {one_line(best.title)} ({filled.sureness}). "
-            f"citerec draft cite {path} {where} {paper}")
+            f"citerec draft cite {path} {shlex.quote(where)} {paper}")
 
 def _aside(manuscript: Manuscript, slot: Slot) -> str:
     "A slot outside of any sentence, and the command that cites there."
     where, path = _typed(manuscript, slot.span), shlex.quote(str(manuscript.path or "draft"))
-    return f"{where}: this place is not in a sentence. citerec draft cite {path} {where} PAPER"
+    return f"{where}: this place is not in a sentence. citerec draft cite {path} {shlex.quote(where)} PAPER"
 
 # %% ../../nbs/79_draft.ipynb #d21x
 def _left_open(manuscript: Manuscript, filled: Sequence[Filled], min_confidence: float,
@@ -814,9 +822,9 @@ def _left_open(manuscript: Manuscript, filled: Sequence[Filled], min_confidence:
     lines = [(span, _offer(manuscript, f, _typed(manuscript, span)))
              for f, span in _still_open(manuscript, filled, min_confidence, gaps)]
     lines += [(slot.span, _aside(manuscript, slot)) for slot in manuscript.slots if slot.sentence is None]
-    def order(line: tuple[Span, str]) -> tuple[int, int, int]:
-        number, column = manuscript.line_column(line[0])
-        return line[0].file, number, -column
+    def order(line: tuple[Span, str]) -> tuple[int, int, int, int]:
+        cell, number, column = manuscript.files[line[0].file].numbers(line[0].start)
+        return line[0].file, cell, number, -column
     return [said for _, said in sorted(lines, key=order)]
 
 def _told(draft: Draft, filled: Filled, best: Recommendation, keys: Mapping[str, str]) -> str:
@@ -831,7 +839,7 @@ def audit_file(path: str | os.PathLike[str],  # a draft; or a bibliography alone
                rec: Recommender | None = None,  # None: the corpus of the settings
                bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
                look_up: Any = None,  # asks a service for a paper: Paper -> Paper | None; None: offline
-               format: Format | None = None,  # of a draft: latex, markdown or text; None: by the end of its name
+               format: Format | None = None,  # of a draft: latex, markdown, typst or text; None: by the end of its name
                fits: bool = True,  # look at each claim and what it cites as well
                ) -> Report:
     "Audit a draft, or a bibliography alone. Raises `InputError` for a file that cannot be read."
@@ -1009,7 +1017,7 @@ def full_check(path: str | os.PathLike[str],  # a draft; a bibliography: .bib, .
                bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
                registries: Sequence[Registry] = (),  # registries of titles that were opened
                look_up: Any = None,  # asks services for papers; None: offline
-               format: Format | None = None,  # of a draft: latex, markdown or text; None: by the end of its name
+               format: Format | None = None,  # of a draft: latex, markdown, typst or text; None: by the end of its name
                only: Collection[str] = (),  # kinds of remarks, and "references" for the verdicts; none: all
                venue: str = "",  # what the remarks are judged by: arxiv-2026, acl-arr, iclr, neurips; "": by none
                fail_on: FailOn = "warning",  # severity from which on the exit code is 1
@@ -1078,7 +1086,7 @@ def checked_fixes(path: str | os.PathLike[str],  # a draft, or a bibliography: .
                   bibliography: Paths | None = None,  # of a draft, in place of the files that it names; None: those
                   registries: Sequence[Registry] = (),  # registries of titles that were opened
                   look_up: Any = None,  # asks services for papers; None: offline
-                  format: Format | None = None,  # of a draft: latex, markdown or text; None: by the end of its name
+                  format: Format | None = None,  # of a draft: latex, markdown, typst or text; None: by its name
                   today: date | None = None,  # None: from the clock
                   progress: bool = False,  # show progress bars
                   ) -> Change:  # shows itself as a diff; nothing is written until `apply`

@@ -103,7 +103,8 @@ def _markdown_part(text: str, sign: re.Match[str], ends: dict[int, int], seen: _
     return (_past(text, at, ends, "[{", 6) if sign["name"] else at), "w"
 
 # %% ../../nbs/78_insertion.ipynb #q502
-_TYPST = re.compile(r"//[^\n]*|/\*|`+|\$|https?://[^\s\[\]\"]*[^\s\[\]\".,;:!?)'*_]|@[\w-](?:[\w.:-]*[\w-])?|<[\w-][\w.:-]*>"
+_TYPST = re.compile(r"//[^\n]*|/\*|`+|\$|https?://[^\s\[\]\"]*[^\s\[\]\".,;:!?)'*_]|@[\w-](?:[\w.:-]*[\w-])?"
+                    r"|<[\w-][\w.:-]*>"
                     r"|#(?P<name>[^\W\d][\w-]*)?(?:\.[^\W\d][\w-]*)*|\\.", re.DOTALL)
 _TYPST_UNSEEN = frozenset("footnote label h v pagebreak linebreak parbreak colbreak metadata place".split())
 
@@ -404,7 +405,7 @@ def _filled(manuscript: Manuscript, slot: Slot, keys: Sequence[str], style: Cita
     text = manuscript.files[number].text
     held, latex = text[start:end], manuscript.format == "latex"
     if manuscript.format == "typst":
-        key = re.search(r"(?<=^@)[^\s\[]+", held) or (re.search(r"(?<=<)[^<>]*(?=>)", held) if held[:1] == "#" else None)
+        key = re.search(r"(?<=^@)[^\s\[]+" if held[:1] == "@" else r"(?<=<)[^<>]*(?=>)", held)
         if key and len(keys) == 1 and typst_citation(keys[0], "") == f"@{keys[0]}" and "?" not in key[0]:
             return number, start + key.start(), start + key.end(), keys[0]
         return number, start, end, _written(style.command, keys, following=text[end : end + 2])
@@ -433,7 +434,8 @@ def _joined(manuscript: Manuscript, citation: Citation, keys: Sequence[str], sty
     "A citation with more keys."
     span, text = citation.span, manuscript.files[citation.span.file].text
     if manuscript.format == "typst":
-        return span.file, span.end, span.end, " " + _written(style.command, keys, following=text[span.end : span.end + 2])
+        new = _written(style.command, keys, following=text[span.end : span.end + 2])
+        return span.file, span.end, span.end, f" {new}"
     if not _is_joinable(manuscript, citation):
         return span.file, span.end, span.end, (style.gap or " ") + _written(style.command, keys, style.comma)
     if citation.command[0] not in "[@":
@@ -756,8 +758,9 @@ def cite_changes(manuscript: Manuscript,
             bibs, replaced = [file], [*replaced, line]
         else: bibs = [open_text(_file_for(manuscript, known), "text")]
         edits += [_bib_edit(file, [*(text for text, _ in new.values()), *kin]) for file in bibs]
-    for number, *change in replaced:
-        edits.append(Edit(manuscript.files[number].path or main, *stored_change(manuscript.files[number], *change)))
+    for number, start, end, text in replaced:
+        file = manuscript.files[number]
+        edits.append(Edit(file.path or main, *stored_change(file, start, end, text)))
     touched = {f.path: f.stored for f in (manuscript.files[n] for n in sorted({r[0] for r in replaced}))}
     names = ", ".join(dict.fromkeys(keys.values()))
     notes = tuple(f"{key} has no {lack}: complete the entry." for key, (_, paper) in new.items()
@@ -786,7 +789,8 @@ def entry_change(manuscript: Manuscript,
 # %% ../../nbs/78_insertion.ipynb #c043b
 def _numbered(manuscript: Manuscript, where: str) -> tuple[int, int, int, int | None]:
     "The number of a file, a cell (0: of no notebook), a line and a column, as typed. Raises `InputError`."
-    typed = re.fullmatch(r"(?:(?P<file>(?!cell ?\d+:).*?[^\d:].*?):)?(?:cell ?(?P<cell>\d{1,6}):)?(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", where.strip())
+    typed = re.fullmatch(r"(?:(?P<file>(?!cell ?\d+:).*?[^\d:].*?):)?(?:cell ?(?P<cell>\d{1,6}):)?"
+                         r"(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?", where.strip())
     fix = "Write LINE, LINE:COLUMN or FILE:LINE:COLUMN; `citerec draft check` prints them."
     if not typed: raise InputError(f"{where!r} is no place in a draft.", fix)
     number = 0

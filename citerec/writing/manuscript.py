@@ -27,9 +27,9 @@ from ..markup.formats import OTHERS, Name, split_names, yaml_value
 from ..markup.latex import LatexReader, read_latex
 from ..markup.markdown import MarkdownReader, TypstReader, is_identifier, nocited_in, typst_labels
 from citerec.markup.prose import (
-    CITED, FOREIGN, IN_WORDS, MOST_FILES, OPEN, Citation, Embedded, Format, Found, Note, NoteKind, OwnEntry, Paragraph, Sentence,
-    Slot, Span, TextFile, check_kind, cut, end_paragraph, format_of, heading, included, located, open_text, readable,
-    text_file, unmarked,
+    CITED, FOREIGN, IN_WORDS, MOST_FILES, OPEN, Citation, Embedded, Format, Found, Note, NoteKind, OwnEntry, Paragraph,
+    Sentence, Slot, Span, TextFile, check_kind, cut, end_paragraph, format_of, heading, included, located, open_text,
+    readable, text_file, unmarked,
 )
 
 # %% ../../nbs/71_manuscript.ipynb #s012s
@@ -392,7 +392,8 @@ def _draft_file(path: Path, format: Format | None) -> TextFile:
     head = file.text[:_LOOKED_AT]
     odd = len(_CONTROLS.findall(head))
     if head.startswith(("%PDF-", "PK\x03\x04")) or odd > max(1, _MOST_CONTROLS * len(head)):
-        raise InputError(f"{path} is no text.", "Name the source of the draft: a .tex, .md, .qmd, .ipynb, .typ or .txt file.")
+        raise InputError(f"{path} is no text.",
+                         "Name the source of the draft: a .tex, .md, .qmd, .ipynb, .typ or .txt file.")
     return file
 
 def _opened(source: str | os.PathLike[str], format: Format | None) -> TextFile:
@@ -405,7 +406,8 @@ def _opened(source: str | os.PathLike[str], format: Format | None) -> TextFile:
         try:
             if Path(source).exists(): return _draft_file(Path(source), format)
         except (OSError, ValueError): pass
-        if re.fullmatch(rf"\S{{0,300}}\.(?:tex|ltx|md|qmd|rmd|markdown|ipynb|typ|txt|{'|'.join(FOREIGN)})", source, re.I):
+        ends = "|".join(["tex", "ltx", "md", "qmd", "rmd", "markdown", "ipynb", "typ", "txt", *FOREIGN])
+        if re.fullmatch(rf"\S{{0,300}}\.(?:{ends})", source, re.I):
             raise InputError(f"{source} is not there.", "Check the path.")
     return text_file(source, format or format_of("", source))
 
@@ -446,7 +448,7 @@ def chapters_in(settings: Path,  # one of `PROJECTS`
     "The chapters that the settings of a book list."
     told, folder = yaml_value(text), settings.parent.resolve()
     if not isinstance(told, dict): return []
-    project = told.get("project") if isinstance(told.get("project"), dict) else {}
+    project = told["project"] if isinstance(told.get("project"), dict) else {}
     if settings.name == "_quarto.yml": listed = told.get("book") if project.get("type") == "book" else None
     elif settings.name == _MYST:
         if not (listed := project.get("toc")): return _pages(folder)

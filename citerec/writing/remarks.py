@@ -47,6 +47,7 @@ class Remark:
     fix: str = ""  # what to do about it, a sentence
     change: tuple[str, str] | None = None  # text before and after; None: no correction is known
     key: str = ""  # of the entry that it is about; "": of none
+    cell: str = ""  # of a notebook: the cell, and line and column in it, as "cell 3:12:5"
 
     @property
     def said(self) -> str:
@@ -59,7 +60,10 @@ def _shown(path: Path) -> str:
     full = Path(os.path.abspath(path))
     return full.relative_to(Path.cwd()).as_posix() if full.is_relative_to(Path.cwd()) else full.as_posix()
 
-def _place(remark: Remark) -> str: return f"{one_line(_shown(remark.path))}:{remark.line}:{remark.column}"
+def _place(remark: Remark) -> str:
+    return f"{one_line(_shown(remark.path))}:{remark.cell or f'{remark.line}:{remark.column}'}"
+
+def _celled(remark: Remark, words: str) -> str: return f"{remark.cell}: {words}" if remark.cell else words
 
 def _lines(remark: Remark) -> list[str]:
     "A remark for a terminal: a line, and its change below."
@@ -107,7 +111,7 @@ def _annotation(remark: Remark) -> str:
     properties = {"file": _shown(remark.path), "line": remark.line, "endLine": remark.end_line, "col": remark.column,
                   "endColumn": remark.end_column, "title": f"citerec {remark.code}"}
     told = ",".join(f"{name}={_github(str(value), ',:')}" for name, value in properties.items())
-    return f"::{kind} {told}::{_github(f'{remark.message} {remark.fix}'.strip())}"
+    return f"::{kind} {told}::{_github(_celled(remark, f'{remark.message} {remark.fix}'.strip()))}"
 
 # %% ../../nbs/70_remarks.ipynb #c017
 _ENDS = re.compile(r"\r\n|\r|\n")  # an editor breaks lines at these only
@@ -226,7 +230,7 @@ def sarif(remarks: Sequence[Remark],
         place: dict[str, Any] = {"artifactLocation": {"uri": quote(_within(r.path, base)), "uriBaseId": _BASE}}
         if lines[r.path]: place["region"] = _region(r, lines[r.path])
         told = {"ruleId": r.code, "ruleIndex": codes.index(r.code), "level": _LEVELS[r.severity],
-                "message": {"text": r.said}, "locations": [{"physicalLocation": place}],
+                "message": {"text": _celled(r, r.said)}, "locations": [{"physicalLocation": place}],
                 "partialFingerprints": {"citerec/v1": mark}}
         if r in given: told["suppressions"] = [{"kind": "external", "justification": given[r]}]
         return told
@@ -689,7 +693,7 @@ def _remark_html(r: Remark, base: Path) -> str:
     change = f"<br><del>{before}</del> → <ins>{after}</ins>" if r.change else ""
     fix = f' <span class="dim">{_e(r.fix)}</span>' if r.fix else ""
     return f'<li><span class="{r.severity}">{r.severity}</span> {_e(r.message)}{fix}{change}<br>' \
-           f'<span class="place">{_e(_within(r.path, base))}:{r.line}</span></li>'
+           f'<span class="place">{_e(_within(r.path, base))}:{r.cell or r.line}</span></li>'
 
 def _groups_html(remarks: Iterable[Remark], venue: Venue | None, base: Path) -> str:
     "Remarks on the page, the kinds with errors open."
