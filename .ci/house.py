@@ -54,7 +54,9 @@ GATES = {
     # double (160), options and records of PDFs (50)
     # 640 with drafts of more kinds: notebooks (110), Typst read (240) and written (75), Hayagriva (45), books (95),
     # their places in remarks and on the command line
-    "exported lines": (46_850, 33_000),
+    # 1,111 with the language server: lines and citations that are typed (110), lists (70), the desk (150), remarks
+    # (90), hover (110), fixes (75), entries and names (65), the protocol (330); 150 with its measuring in the lab
+    "exported lines": (47_980, 33_000),
 }
 # calls whose value nobody looks at
 QUIET = tuple("""test_ assert cleanup close write mkdir touch unlink clear append check put save kill rmtree

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['KINDS', 'Spot', 'ADD_ENTRY', 'ACCEPT', 'TextLines', 'kind_of_text', 'TypedCitation', 'citing_at', 'paragraph_at',
-           'asked_at', 'Choice', 'listed_choices', 'choices_at', 'OpenText', 'TextPlace', 'Fix', 'Desk', 'moved',
+           'asked_at', 'Choice', 'listed_choices', 'choices_at', 'OpenText', 'TextPlace', 'Fix', 'moved', 'Desk',
            'paragraph_remarks', 'remarks_read', 'remarks_near', 'check_open', 'diagnostics_of', 'key_at',
            'record_words', 'verdict_words', 'recommended_words', 'nearest_at', 'hover_at', 'fixes_at', 'accept_remark',
            'entry_places', 'citation_places', 'renamed', 'TextProtocol', 'EditorServer', 'edit_of', 'make_server',
@@ -51,7 +51,9 @@ from citerec.writing.draft import (
 from ..writing.existence import ReferenceVerdict, judge_references
 from ..writing.insertion import entry_change, entry_text, fixes
 from ..writing.manuscript import BIBLIOGRAPHIES, citations_in, main_file_of, read_manuscript
-from ..writing.remarks import Checked, Remark, Report, read_accepted, accepted_path, kinds, venue_of, without_accepted
+from citerec.writing.remarks import (
+    Checked, Remark, Report, accepted_path, kinds, read_accepted, venue_of, without_accepted,
+)
 
 # %% ../../nbs/97_editor.ipynb #e011
 _ENDS = re.compile(r"\r\n|\r|\n")
@@ -273,6 +275,8 @@ def choices_at(draft: Draft,
     except InputError: return listed_choices(draft, (), keys, left_out)
 
 # %% ../../nbs/97_editor.ipynb #e051
+Spot = tuple[int, int]  # line and column in characters, from 1
+
 @dataclass(frozen=True)
 class OpenText:
     "A text that an editor holds."
@@ -287,7 +291,7 @@ class OpenText:
 
     def spot(self,
              place: tuple[int, int],  # as the protocol counts
-             ) -> tuple[int, int]:
+             ) -> Spot:
         "Line and column of a place in characters, from 1."
         line = min(place[0], len(self.lines.starts) - 1)
         return line + 1, self.lines.offset(*place) - self.lines.starts[line] + 1
@@ -313,6 +317,26 @@ class Fix:
     arguments: tuple[str, ...] = ()
     code: str = ""  # kind of the remark
 
+# %% ../../nbs/97_editor.ipynb #e054
+def moved(remarks: Iterable[Remark],
+          start: Spot,  # of the text that was replaced
+          end: Spot,
+          new: str,  # the text in its place
+          ) -> list[Remark]:  # without those that the change has cut
+    "Remarks after a change of their text."
+    lines = _ENDS.split(new)
+    by, first = len(lines) - 1 - (end[0] - start[0]), start[1] if len(lines) == 1 else 1
+    def after(at: Spot) -> Spot:
+        return (at[0] + by, at[1] - end[1] + first + len(lines[-1])) if at[0] == end[0] else (at[0] + by, at[1])
+    out = list[Remark]()
+    for r in remarks:
+        begin, stop = (r.line, r.column), (r.end_line, r.end_column)
+        if stop <= start: out.append(r)
+        elif begin <= start and end <= stop or end <= begin:
+            begin, stop = begin if begin <= start else after(begin), after(stop)
+            out.append(replace(r, line=begin[0], column=begin[1], end_line=stop[0], end_column=stop[1]))
+    return out
+
 # %% ../../nbs/97_editor.ipynb #e052
 def _unsaved(text: OpenText, rec: Recommender, cells: Iterable[str]) -> Draft:
     "A text that is in no file, or a cell of a notebook with its other cells, as a draft."
@@ -337,8 +361,6 @@ def _same_files(old: Draft, new: Draft) -> bool:
     except OSError: return False
 
 # %% ../../nbs/97_editor.ipynb #e053
-_READ_AGAIN = frozenset(("slot", "missing"))  # kinds of remarks that reading a draft finds
-_IN_PROSE = frozenset((*_READ_AGAIN, "gap"))  # those that a changed paragraph has
 _KEPT = 200  # places whose answers are remembered
 
 class Desk:
@@ -354,8 +376,9 @@ class Desk:
         self.remarks: dict[Path | str, list[Remark]] = {}  # by file, or the address of a text without one
         self.verdicts: dict[Path | str, dict[str, ReferenceVerdict]] = {}  # of a draft, by key
         self._answers: OrderedDict[Any, Any] = OrderedDict()
+        self._edits: list[tuple[Path | str, Spot, Spot, str]] = []  # all of them, for what is found out meanwhile
         self._roots: dict[str, Path | str] = {}
-        self._changes, self._read_at = 0, dict[Path | str, int]()  # changes; at a reading
+        self._changes, self._read_at = 0, dict[Path | str, int]()  # so far; when it was read
 
     @made_once
     def rec(self) -> Recommender: return self._make()
@@ -366,7 +389,7 @@ class Desk:
     @property
     def held(self) -> dict[Path, str]:
         "The texts by their files."
-        return {t.path: t.text for t in self.texts.values() if t.path}
+        return {t.path: t.text for t in [*self.texts.values()] if t.path}
 
     def open(self,
              uri: str,
@@ -378,15 +401,15 @@ class Desk:
         "Hold a text."
         path, self._changes = path.resolve() if path else None, self._changes + 1
         self._roots.pop(uri, None)
-        self.texts[uri] = OpenText(uri, kind_of_text(language, path.name if path else uri), TextLines(text), path, beside)
+        kind = kind_of_text(language, path.name if path else uri)
+        self.texts[uri] = OpenText(uri, kind, TextLines(text), path, beside)
 
     def close(self,
               uri: str,
               ) -> None:
         "Let go of a text."
-        if not (text := self.texts.pop(uri, None)): return
         self._changes += 1
-        if not text.path: self.drafts.pop(uri, None)
+        for held in (self.texts, self.drafts, self._roots): held.pop(uri, None)
 
     def change(self,
                uri: str,
@@ -395,10 +418,11 @@ class Desk:
                new: str,
                ) -> None:
         "Replace a part of a text; remarks behind it move along."
-        text, key = self.texts[uri], self.texts[uri].path or uri
+        text = self.texts[uri]
         lines = text.lines.replaced(start, end, new) if start and end else TextLines(new)
-        if start and end and (told := self.remarks.get(key)):
-            self.remarks[key] = moved(told, text.spot(start), text.spot(end), new)
+        if start and end:
+            self._edits.append((key := text.path or uri, text.spot(start), text.spot(end), new))
+            self.remarks[key] = moved(self.remarks.get(key, ()), *self._edits[-1][1:])
         self.texts[uri], self._changes = replace(text, lines=lines), self._changes + 1
 
     def root(self,
@@ -432,7 +456,7 @@ class Desk:
         "An answer, and the same one when it is asked again."
         if asked not in self._answers:
             self._answers[asked] = answer()
-            while len(self._answers) > _KEPT: self._answers.popitem(last=False)
+            if len(self._answers) > _KEPT: self._answers.popitem(last=False)
         return self._answers[asked]
 
 # %% ../../nbs/97_editor.ipynb #e053r
@@ -442,7 +466,7 @@ def _root_of(desk: Desk, text: OpenText) -> Path | str:
     if text.kind in ("latex", "typst"):
         with holding(desk.held): return main_file_of(text.path, text.text, text.format) or text.path
     if text.kind != "bibtex": return text.path
-    named = (root for root, d in desk.drafts.items() if text.path in map(Path.resolve, d.manuscript.bibliographies))
+    named = (root for root, d in [*desk.drafts.items()] if text.path in map(Path.resolve, d.manuscript.bibliographies))
     return next(named, text.path)
 
 def _read_again(desk: Desk, uri: str) -> Draft | None:
@@ -452,7 +476,7 @@ def _read_again(desk: Desk, uri: str) -> Draft | None:
     if not text.kind or not text.text.strip() or is_bibliography: return None
     with holding(desk.held):
         draft = Draft.open(root, desk.rec) if isinstance(root, Path) else \
-            _unsaved(text, desk.rec, [t.text for t in desk.texts.values() if t.beside == text.beside])
+            _unsaved(text, desk.rec, [t.text for t in [*desk.texts.values()] if t.beside == text.beside])
         old = desk.drafts.get(root)
         if old and _same_files(old, draft): draft.__dict__["own"] = old.own
         elif old: draft.own.remembering(old.own)
@@ -460,29 +484,10 @@ def _read_again(desk: Desk, uri: str) -> Draft | None:
     desk.drafts[root], desk._read_at[root] = draft, now
     return draft
 
-# %% ../../nbs/97_editor.ipynb #e054
-Spot = tuple[int, int]  # line and column in characters, from 1
-
-def moved(remarks: Iterable[Remark],
-          start: Spot,  # of the text that was replaced
-          end: Spot,
-          new: str,  # the text in its place
-          ) -> list[Remark]:  # without those that the change has cut
-    "Remarks after a change of their text."
-    lines = _ENDS.split(new)
-    by, first = len(lines) - 1 - (end[0] - start[0]), start[1] if len(lines) == 1 else 1
-    def after(at: Spot) -> Spot:
-        return (at[0] + by, at[1] - end[1] + first + len(lines[-1])) if at[0] == end[0] else (at[0] + by, at[1])
-    out = list[Remark]()
-    for r in remarks:
-        begin, stop = (r.line, r.column), (r.end_line, r.end_column)
-        if stop <= start: out.append(r)
-        elif begin <= start and end <= stop or end <= begin:
-            begin, stop = begin if begin <= start else after(begin), after(stop)
-            out.append(replace(r, line=begin[0], column=begin[1], end_line=stop[0], end_column=stop[1]))
-    return out
-
 # %% ../../nbs/97_editor.ipynb #e061
+_READ_AGAIN = frozenset(("slot", "missing"))  # kinds of remarks that reading a draft finds
+_IN_PROSE = frozenset((*_READ_AGAIN, "gap"))  # those that a changed paragraph has
+
 def _section_at(draft: Draft, path: Path | None, at: int) -> str:
     "The section of a place, as the draft was read last."
     number = next((n for n, f in enumerate(draft.manuscript.files) if f.path and f.path.resolve() == path), 0)
@@ -516,18 +521,25 @@ def remarks_read(desk: Desk,
                  uri: str,
                  ) -> list[Path | str]:  # whose remarks have changed
     "Read the draft of a text again, and take up its slots and the keys without an entry."
+    since = len(desk._edits)
     draft, root = desk.read(uri), desk.root(uri)
     if not draft: return []
     kept, _ = read_accepted(accepted_path(root)) if isinstance(root, Path) else ((), ())
     told, _ = without_accepted([r for r in missing(draft.manuscript, (), draft.own) if r.code in _READ_AGAIN], kept, {})
-    return _taken_up(desk, root, draft, told, _READ_AGAIN)
+    return _taken_up(desk, root, draft, told, _READ_AGAIN, since)
+
+def _as_it_is(desk: Desk, key: Path | str, told: list[Remark], since: int) -> list[Remark]:
+    "Remarks on a text after what has been typed since it was read."
+    for where, start, end, new in desk._edits[since:]:
+        if where == key: told = moved(told, start, end, new)
+    return told
 
 def _key_of(root: Path | str, path: Path) -> Path | str:
     "By what the remarks of a file are kept."
     return path.resolve() if isinstance(root, Path) else root
 
 def _taken_up(desk: Desk, root: Path | str, draft: Draft | None, told: Iterable[Remark], codes: frozenset[str] | None,
-              ) -> list[Path | str]:
+              since: int) -> list[Path | str]:
     "Take up remarks of some kinds in place of those that are kept; None: of all kinds."
     if desk.venue: told = desk.venue.judged(told)
     files = [_key_of(root, f.path) if f.path else root for f in draft.manuscript.files] if draft else []
@@ -535,7 +547,8 @@ def _taken_up(desk: Desk, root: Path | str, draft: Draft | None, told: Iterable[
     found: dict[Path | str, list[Remark]] = {key: [] for key in [root, *files]}
     for r in told: found.setdefault(_key_of(root, r.path), []).append(r)
     for key, own in found.items():
-        desk.remarks[key] = [*(r for r in desk.remarks.get(key, ()) if codes and r.code not in codes), *own]
+        desk.remarks[key] = [*(r for r in desk.remarks.get(key, ()) if codes and r.code not in codes),
+                             *_as_it_is(desk, key, own, since)]
     return list(found)
 
 def remarks_near(desk: Desk,
@@ -543,11 +556,12 @@ def remarks_near(desk: Desk,
                  at: int,  # an offset
                  ) -> list[Path | str]:  # whose remarks have changed
     "Read the paragraph of a place again, and take up what is told of it."
-    text, draft = desk.texts[uri], desk.draft(uri)
+    text, since, draft = desk.texts[uri], len(desk._edits), desk.draft(uri)
     if not draft or not text.kind or text.kind == "bibtex": return []
     begin, end, told = paragraph_remarks(draft, text, at)
     key, (first, last) = text.path or uri, (text.spot(text.lines.place(offset)) for offset in (begin, end))
     if desk.venue: told = desk.venue.judged(told)
+    if len(desk._edits) > since: return []  # it is read once more where typing pauses
     before = [r for r in desk.remarks.get(key, ()) if r.code not in _IN_PROSE
               or (r.end_line, r.end_column) <= first or last <= (r.line, r.column)]
     desk.remarks[key] = [*before, *told]
@@ -560,24 +574,24 @@ def check_open(desk: Desk,
                uri: str,
                ) -> tuple[Checked | None, list[Path | str]]:  # the check, and whose remarks have changed
     "Check the draft of a text in full, or a bibliography that no open draft names."
-    text, root = desk.texts[uri], desk.root(uri)
+    text, root, since = desk.texts[uri], desk.root(uri), len(desk._edits)
     draft = desk.read(uri)
     if not text.kind: return None, []
     if not isinstance(root, Path):
         if not draft: return None, []
         told = [r for r in missing(draft.manuscript, draft.gaps(), draft.own) if r.code in _IN_PROSE]
-        return None, _taken_up(desk, root, draft, told, None)
+        return None, _taken_up(desk, root, draft, told, None, since)
     is_long = draft is not None and len(draft.sentences) > _LONG
     only = ["references", *(code for code in kinds() if code not in _SLOW)] if is_long else ()
     with holding(desk.held): found = full_check(root, desk.rec, registries=desk.registries, only=only)
     desk.verdicts[root] = {v.entry.key: v for v in found.references or () if isinstance(v, ReferenceVerdict)}
-    return found, _taken_up(desk, root, draft, found, None)
+    return found, _taken_up(desk, root, draft, found, None, since)
 
 def diagnostics_of(desk: Desk,
                    key: Path | str,  # a file, or the address of a text without one
                    ) -> tuple[str, list[dict[str, Any]]]:  # its address, and what the protocol calls diagnostics
     "The remarks on a text for an editor."
-    text = next((t for t in desk.texts.values() if (t.path or t.uri) == key), None)
+    text = next((t for t in [*desk.texts.values()] if (t.path or t.uri) == key), None)
     told = desk.remarks.get(key, [])
     uri = text.uri if text else from_fs_path(str(key)) or ""
     if not told: return uri, []
@@ -655,7 +669,8 @@ def hover_at(desk: Desk,
     if found := key_at(text, at):
         own = draft.own if draft else Bibliography.read(text.path, desk.rec.corpus) if text.path else None
         entry = own.find(found[0]) if own else None
-        return (_told_of_key(desk, uri, draft, entry), *found[1:]) if entry else None
+        lacks = f"No entry has the key `{found[0]}`.\n\n{recommended_words(nearest_at(desk, uri, at))}"
+        return (_told_of_key(desk, uri, draft, entry) if entry else lacks, *found[1:])
     line = text.lines.place(at)[0] + 1
     told = next((r for r in desk.remarks.get(text.path or uri, ()) if r.code in ("slot", "gap")
                  and r.line <= line <= r.end_line and _within(text, r, at)), None)
@@ -778,7 +793,7 @@ def _place(desk: Desk, file: TextFile, uri: str, start: int, end: int) -> TextPl
         if not file.cells: return at
         line, column = file.line_column(at)
         return stored.starts[line - 1] + column - 1
-    known = next((t.uri for t in desk.texts.values() if file.path and t.path == file.path.resolve()), None)
+    known = next((t.uri for t in [*desk.texts.values()] if file.path and t.path == file.path.resolve()), None)
     address = known or (from_fs_path(str(file.path)) if file.path else None) or uri
     return TextPlace(address, stored.place(offset(start)), stored.place(offset(end)))
 
@@ -841,7 +856,6 @@ def renamed(desk: Desk,
 
 # %% ../../nbs/97_editor.ipynb #e101
 _NUMBERS = count()
-_PATIENCE = .06  # seconds for which a list waits
 _PAUSE = .1, 1.0, .3  # seconds without a change after which a paragraph is read, the draft, and a sentence ranked
 _DID_CHANGE, _DID_OPEN, _DID_CLOSE = (
     types.TEXT_DOCUMENT_DID_CHANGE, types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CLOSE)
@@ -1064,17 +1078,18 @@ async def _cells_close(ls: EditorServer, params: types.DidCloseNotebookDocumentP
     for cell in params.cell_text_documents: await _did_close(ls, types.DidCloseTextDocumentParams(cell))
 
 # %% ../../nbs/97_editor.ipynb #e104
-def _item(uri: str, text: OpenText, citing: TypedCitation, choice: Choice, n: int) -> types.CompletionItem:
+_LISTED = 60  # papers of a list; typing narrows all that there are
+
+def _item(uri: str, span: types.Range, typed: str, choice: Choice, n: int) -> types.CompletionItem:
     "A paper as the editor lists it."
-    r, span = choice.found, types.Range(types.Position(*text.lines.place(citing.key_start)),
-                                        types.Position(*text.lines.place(citing.key_end)))
+    r = choice.found
     about = [f"**{_plain(choice.title)}**", _plain(r.justification) if r else "", f"> {_plain(r.supporting_snippet)}"
              if r and r.supporting_snippet else ""]
     kind = types.CompletionItemKind.Value if choice.is_new else types.CompletionItemKind.Reference
     told = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(filter(None, about)))
     return types.CompletionItem(
         choice.key, kind=kind, detail=choice.detail, documentation=told,
-        sort_text=f"{n:05}", filter_text=f"{citing.typed} {choice.words}".strip(),
+        sort_text=f"{n:05}", filter_text=f"{typed} {choice.words}".strip(),
         text_edit=types.TextEdit(span, choice.key),
         command=types.Command("Add the entry", ADD_ENTRY, arguments=[uri, r.paper_id, choice.key])
         if choice.is_new and r else None)
@@ -1086,16 +1101,20 @@ async def _completion(ls: EditorServer, params: types.CompletionParams) -> types
     if not text or not text.kind: return none
     citing = citing_at(text.text, text.lines.offset(params.position.line, params.position.character), text.kind)
     if not citing: return none
-    ranking = asyncio.wrap_future(_ranked(ls, uri, citing))
-    try: found = await asyncio.wait_for(asyncio.shield(ranking), _PATIENCE)
-    except TimeoutError: found = await ls.beside(_quickly, ls.desk, uri, citing, pool="lists")
+    ranking = _ranked(ls, uri, citing)
+    try: found = [] if ranking.done() else await ls.beside(_quickly, ls.desk, uri, citing, pool="lists")
     except CiterecError: return none
-    items = [_item(uri, text, citing, c, n) for n, c in enumerate(c for c in found if c.narrowed(citing.typed))]
+    if ranking.done() and not ranking.exception(): found = ranking.result()
+    start, end = (types.Position(*text.lines.place(at)) for at in (citing.key_start, citing.key_end))
+    chosen = [c for c in found if c.narrowed(citing.typed)][:_LISTED]
+    items = [_item(uri, types.Range(start, end), citing.typed, c, n) for n, c in enumerate(chosen)]
     return types.CompletionList(is_incomplete=True, items=items)
 
 def _quickly(desk: Desk, uri: str, citing: TypedCitation) -> list[Choice]:
     draft = desk.drafts.get(desk.root(uri))
-    return choices_at(draft, *asked_at(desk.texts[uri].text, citing), citing.others, quickly=True) if draft else []
+    asked = asked_at(desk.texts[uri].text, citing)
+    def choose() -> list[Choice]: return choices_at(draft, *asked, citing.others, quickly=True) if draft else []
+    return desk.remembered((id(draft and draft.own), *asked, citing.others), choose)
 
 # %% ../../nbs/97_editor.ipynb #e105
 def _at(ls: EditorServer, params: Any) -> tuple[str, OpenText, int]:
@@ -1187,6 +1206,7 @@ async def _accept(ls: EditorServer, uri: str, key: str, code: str, reason: str) 
     await _checked(ls, uri)
 
 # %% ../../nbs/97_editor.ipynb #e107
+_SWITCH = .001  # seconds for which one thread keeps the others waiting
 _TRIGGERS = ["{", ",", "@", "[", "`", "<", " "]
 _FEATURES: dict[str, tuple[Callable[..., Any], Any]] = {
     _DID_OPEN: (_did_open, None), _DID_CHANGE: (_did_change, None), _DID_CLOSE: (_did_close, None),
@@ -1228,6 +1248,7 @@ def serve_editor(server: EditorServer,
                  ) -> None:
     "Serve one editor until it leaves. The standard output is the protocol's alone."
     logging.disable(logging.CRITICAL)
+    sys.setswitchinterval(_SWITCH)
     if port is None:
         own = os.dup(1)
         os.dup2(2, 1)

@@ -124,7 +124,8 @@ class _Typist:
         self.checks, (create, progress) = 0, (types.WINDOW_WORK_DONE_PROGRESS_CREATE, types.PROGRESS)
         self.client.feature(create)(lambda params: None)
         @self.client.feature(progress)
-        def ended(params: types.ProgressParams) -> None: self.checks += isinstance(params.value, dict) and params.value.get("kind") == "end"
+        def ended(params: types.ProgressParams) -> None:
+            self.checks += isinstance(params.value, dict) and params.value.get("kind") == "end"
         @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def told(params: types.PublishDiagnosticsParams) -> None: self.told[params.uri] = time.perf_counter()
 
@@ -203,10 +204,11 @@ def main(arguments: Sequence[str] | None = None,  # None: those of the command l
     parser.add_argument("corpus", help="folder of a corpus")
     parser.add_argument("--places", type=int, default=200, help="citations that are typed again (default: 200)")
     parser.add_argument("--typed", type=int, default=50, help="of these, in a real server (default: 50)")
+    parser.add_argument("--quick", action="store_true", help="only what is typed in the server")
     options = parser.parse_args(arguments)
     places = typed_places(options.folder, load(options.corpus, "offline"), options.places)
     print(f"{len(places)} places of {len({p.document for p in places})} documents")
-    if options.places: print(*report_lines(judged_lists(places)), sep="\n")
+    if not options.quick: print(*report_lines(judged_lists(places)), sep="\n")
     if options.typed: print(*report_lines(asyncio.run(timed_typing(places[: options.typed], options.corpus))), sep="\n")
 
 if __name__ == "__main__" and "__file__" in globals(): main()
