@@ -51,7 +51,7 @@ def test_neovim(tmp_path: Path) -> None:
     env = {**os.environ, **places, "PLAN": str(tmp_path / "plan.json"), "SEEN": str(tmp_path / "seen.json")}
     run = [NEOVIM, "--headless", "-n", "--cmd", f"lua {settings}", "-u", str(ROOT / "editors/neovim/citerec.lua"),
            "-c", f"luafile {ROOT / 'tests/neovim_session.lua'}", "-c", "qa!"]
-    done = subprocess.run(run, env=env, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    done = subprocess.run(run, env=env, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     assert (tmp_path / "seen.json").is_file(), done.stderr
     seen = json.loads((tmp_path / "seen.json").read_text(encoding="utf-8"))
     for told, step in zip(seen[:3], plan):

@@ -5,7 +5,11 @@ local settings = vim.g.citerec or {}
 local languages = { tex = "latex", plaintex = "tex", bib = "bibtex", markdown = "markdown", quarto = "quarto",
                     typst = "typst" }  -- file type -> language of the protocol
 
-vim.filetype.add({ extension = { typ = "typst", qmd = "quarto" } })
+for ending, language in pairs({ typ = "typst", qmd = "quarto" }) do
+  vim.api.nvim_create_autocmd({ "BufRead", "BufNewFile" }, { pattern = "*." .. ending, callback = function()
+    if vim.bo.filetype == "" or vim.bo.filetype == "sql" then vim.bo.filetype = language end
+  end })
+end
 
 -- The folder of the draft: where the repository or the book begins, else the folder of the file.
 local function root_of(file)
