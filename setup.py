@@ -44,6 +44,11 @@ setup(
     package_data={lib: ["py.typed"], **{package: ["**/*"] for package in data_packages}},
     install_requires=cfg["requirements"].split(),
     extras_require={key.removesuffix(extra): cfg[key].split() for key in cfg if key.endswith(extra)},
+    data_files=[  # the extension of JupyterLab, and what tells its server how citerec's is started
+        ("share/jupyter/labextensions/citerec", ["editors/jupyterlab/package.json"]),
+        ("share/jupyter/labextensions/citerec/static", ["editors/jupyterlab/static/citerec.js"]),
+        ("etc/jupyter/jupyter_server_config.d", ["editors/jupyterlab/citerec.json"]),
+    ],
     entry_points={
         "console_scripts": cfg["console_scripts"].split(),
         "nbdev": [f"{lib}={lib}._modidx:d"],
