@@ -19,7 +19,8 @@ for name in ("OPENAI_API_KEY", "CITEREC_OPENAI_API_KEY", "CITEREC_LLM_API_KEY"):
 os.environ.setdefault("XDG_DATA_HOME", tempfile.mkdtemp(prefix="citerec-data-"))  # nor writes to the user's own data
 
 INTEGRATION = {  # they start browsers, servers or processes, build corpora, or try all cases of a draft
-    "test_attacks", "test_browser", "test_browser_recommend", "test_cases", "test_doubles", "test_draft_attacks", "test_editor",
+    "test_attacks", "test_browser", "test_browser_recommend", "test_cases", "test_doubles", "test_draft_attacks",
+    "test_editor",
     "test_foreign_corpora", "test_foreign_folder", "test_hostile_corpora", "test_hostile_pdfs", "test_jupyterlab",
     "test_modules", "test_no_network", "test_packs", "test_process", "test_qdrant_server", "test_tex",
 }
