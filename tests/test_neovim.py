@@ -42,7 +42,8 @@ def test_neovim(tmp_path: Path) -> None:
         begun = marked.rfind("\n", 0, at) + 1
         plan.append({"file": str(file), "line": marked[:at].count("\n") + 1, "column": len(marked[begun:at].encode()),
                      "key": KEY, "bibliography": str(bib), "code": "slot"})
-    plan.append({"file": str(tmp_path / "tex" / "refs.bib"), "line": 1, "column": ENTRY.index("he2016"), "code": "field"})
+    plan.append({"file": str(tmp_path / "tex" / "refs.bib"), "line": 4,
+                 "column": ENTRY.splitlines()[3].index("2006"), "code": "field"})
     for file, text in texts.items(): file.write_text(text, encoding="utf-8")
     (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     command = [sys.executable, "-m", "citerec", "lsp"]

@@ -130,7 +130,7 @@ _TEX = re.compile(r"\\[A-Za-z]*[cC]ite[A-Za-z]*\*?(?:\s*(?:\[[^\[\]]*\]|<[^<>]*>
                   r"\s*\{(?P<keys>[^{}\\]*)\Z")
 _ROLE = re.compile(r"\{[a-z:]*cite[a-z:]*\}`(?P<keys>[^`\n]*)\Z")
 _AT = re.compile(r"(?<![\w@\\./:+`])-?@\{?(?P<keys>[\w:.#$%&+?<>~/-]*)\Z")
-_TYPST = re.compile(r"\bcite\(\s*(?:<(?P<keys>[^<>\n]*)|label\(\"(?P<label>[^\"\n]*))\Z")
+_TYPST = re.compile(r"#?\bcite\(\s*(?:<(?P<keys>[^<>\n]*)|label\(\"(?P<label>[^\"\n]*))\Z")
 _SIGNS = {"latex": (_TEX,), "markdown": (_ROLE, _AT, _TEX), "typst": (_TYPST, _AT)}
 _REST, _WORD = re.compile(r"[^\s,;{}\[\]()`<>\"\\%@]*"), re.compile(r"[\w:-]*(?:[.+/][\w:-]+)*")
 _CLOSES = {_TEX: re.compile(r"[^{}\\\n]*\}"), _ROLE: re.compile(r"[^`\n]*`"), _TYPST: re.compile(r"[^)\n]*\)")}
@@ -909,6 +909,7 @@ class EditorServer(LanguageServer):
         self.waiting: dict[tuple[str, str], asyncio.TimerHandle] = {}  # what is done when typing pauses
         self.asked: OrderedDict[Any, Future[Any]] = OrderedDict()  # what is asked of a sentence
         self.shown: dict[str, list[Choice]] = {}
+        self.patience = 0.0  # seconds for which a list waits until it is ranked
 
     @made_once
     def desk(self) -> Desk:
@@ -1102,6 +1103,7 @@ async def _completion(ls: EditorServer, params: types.CompletionParams) -> types
     citing = citing_at(text.text, text.lines.offset(params.position.line, params.position.character), text.kind)
     if not citing: return none
     ranking = _ranked(ls, uri, citing)
+    if ls.patience: await asyncio.wait([asyncio.wrap_future(ranking)], timeout=ls.patience)
     try: found = [] if ranking.done() else await ls.beside(_quickly, ls.desk, uri, citing, pool="lists")
     except CiterecError: return none
     if ranking.done() and not ranking.exception(): found = ranking.result()
@@ -1206,6 +1208,7 @@ async def _accept(ls: EditorServer, uri: str, key: str, code: str, reason: str) 
     await _checked(ls, uri)
 
 # %% ../../nbs/97_editor.ipynb #e107
+_MOST_PATIENT = 30  # seconds
 _SWITCH = .001  # seconds for which one thread keeps the others waiting
 _TRIGGERS = ["{", ",", "@", "[", "`", "<", " "]
 _FEATURES: dict[str, tuple[Callable[..., Any], Any]] = {
@@ -1223,6 +1226,8 @@ def _initialize(ls: EditorServer, params: types.InitializeParams) -> None:
     told = params.initialization_options
     if isinstance(told, dict):
         ls.options |= {name: told[name] for name in ("corpus", "registry", "venue") if told.get(name)}
+        patience = told.get("patience")
+        ls.patience = min(float(patience), _MOST_PATIENT) if isinstance(patience, int | float) else 0
 
 def _initialized(ls: EditorServer, params: types.InitializedParams) -> None:
     "Open the corpus, before anything is asked."

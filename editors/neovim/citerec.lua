@@ -52,7 +52,8 @@ local function start(buffer)
   local root = root_of(file)
   local config = {
     name = "citerec", cmd = settings.cmd or { "citerec", "lsp" }, root_dir = root,
-    init_options = { corpus = settings.corpus, registry = settings.registry, venue = settings.venue },
+    init_options = { corpus = settings.corpus, registry = settings.registry, venue = settings.venue,
+                     patience = not vim.lsp.completion and 5 or nil },  -- seconds; a list that is not asked again
     get_language_id = function(_, filetype) return languages[filetype] end,
     on_attach = attached,
     on_exit = function() started[root] = nil end,

@@ -5,7 +5,7 @@
   const LANGUAGES = { tex: "latex", bib: "bibtex", md: "markdown", markdown: "markdown", qmd: "quarto", typ: "typst" };
   const IN_CITATION = /(?:\\[A-Za-z]*[cC]ite[A-Za-z]*\*?[^{}]*\{[^{}]*|@[\w:.+/-]*|cite[a-z:]*\}`[^`]*|cite\(\s*<[^<>]*)$/;
 
-  const TURNS = 15;  // times that an empty list is asked for again, a second apart
+  const TURNS = 5;  // times that an empty list is asked for
 
   /** Whether the cursor of an editor stands in a citation that is being typed. */
   function inCitation(editor) {
@@ -40,7 +40,8 @@
         };
         socket.onopen = async () => {
           this.socket = socket;
-          await this.ask("initialize", { processId: null, rootUri: this.root, capabilities: {
+          await this.ask("initialize", { processId: null, rootUri: this.root,
+            initializationOptions: { patience: 5 }, capabilities: {
             workspace: { applyEdit: true, workspaceEdit: { documentChanges: true } },
             textDocument: { completion: { completionItem: { documentationFormat: ["plaintext"] } } },
             notebookDocument: { synchronization: {} } } });
@@ -166,10 +167,9 @@
       if (!IN_CITATION.test(text.slice(Math.max(0, offset - 1000), offset))) return none;
       await this.conversation.connected();
       const uri = this.told(context, text);
-      let answer, found = [];
+      let found = [];
       for (let turn = 0; turn < TURNS && !found.length; turn++) {  // the server may still be loading its corpus
-        if (turn) await new Promise((resolve) => setTimeout(resolve, 1000));
-        answer = await this.conversation.ask("textDocument/completion",
+        const answer = await this.conversation.ask("textDocument/completion",
           { textDocument: { uri }, position: placeOf(text, offset), context: { triggerKind: 1 } });
         found = answer?.items || [];
         if (!answer?.isIncomplete) break;
