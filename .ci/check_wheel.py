@@ -40,6 +40,8 @@ def main() -> None:
         bare = megabytes(work / "venv")
         (wheel,) = (work / "dist").glob("*.whl")
         run(python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wheel)
+        lab = work / "venv" / "share" / "jupyter" / "labextensions" / "citerec" / "package.json"
+        if not lab.is_file(): sys.exit("the installation lacks the extension of JupyterLab")
         packages = {p["name"].lower() for p in json.loads(run(python, "-m", "pip", "list", "--format", "json"))}
         size = megabytes(work / "venv") - bare
         alone = ["unshare", "--net"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []

@@ -202,7 +202,8 @@ async def stand_beside(folder: Path) -> None:
                             checked=False)
     line = large.count("\n")
     for n, character in enumerate("\\cite{"): one.type(opened, line, 13 + n, character)
-    assert "adam" in {item.label for item in await one.listed(opened, line, 19)}
+    asked = types.CompletionParams(types.TextDocumentIdentifier(opened), types.Position(line, 19))
+    assert (await one.client.text_document_completion_async(asked)).is_incomplete  # answered before the text is read
     note = await two.open("note.md", MARKDOWN, "markdown", checked=False)
     two.process.kill()
     two = Editor(homes[1])

@@ -143,6 +143,46 @@ def test_opening_leaves_the_committed_notebook(tmp_path, monkeypatch):
 
 @pytest.mark.xdist_group("browser")  # one after the other, in one worker
 @pytest.mark.skipif(not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this test")
+def test_citing_in_a_markdown_cell(tmp_path, monkeypatch):
+    """In a Markdown cell, `[@` opens the list of citerec; the paper that is chosen gets its key and its entry."""
+    assert BROWSER, "CI needs chromium"
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    (draft / "refs.bib").write_text("@book{maps, title={A History of Maps}, author={Post, Ann}, year={2001}}\n")
+    sentence = "The Transformer relates all positions of a sentence by attention alone"
+    cells = [{"cell_type": "markdown", "id": "one", "metadata": {}, "source": sentence}]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    (draft / "paper.ipynb").write_text(json.dumps(notebook))
+    extensions = tmp_path / "path" / "labextensions"
+    extensions.mkdir(parents=True)
+    (extensions / "citerec").symlink_to(ROOT / "editors" / "jupyterlab")
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "path"))
+    (tmp_path / "CONFIG").mkdir()
+    servers = json.loads((ROOT / "editors" / "jupyterlab" / "citerec.json").read_text())
+    (server,) = servers["LanguageServerManager"]["language_servers"].values()
+    server["argv"] = [sys.executable, "-m", "citerec", "lsp"]
+    (tmp_path / "CONFIG" / "jupyter_server_config.json").write_text(json.dumps(servers))
+    with jupyterlab(tmp_path, draft) as (address, token), browser_page(os.environ.get("CITEREC_SCREENSHOT")) as page:
+        page.goto(f"{address}/lab/tree/paper.ipynb?token={token}&reset")
+        cell = page.locator(".jp-MarkdownCell").first
+        cell.wait_for(timeout=LIMIT)
+        cell.dblclick()
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+End")
+        page.keyboard.type(" [@")
+        paper = page.locator(".jp-Completer-item", has_text="Attention Is All You Need")
+        expect(paper.first).to_be_visible()
+        paper.first.click()
+        expect(cell.locator(".cm-content")).to_contain_text("[@vaswani2017attention")
+        for _ in range(600):
+            if "@inproceedings{vaswani2017attention," in (draft / "refs.bib").read_text(): break
+            time.sleep(0.1)
+        assert "@inproceedings{vaswani2017attention," in (draft / "refs.bib").read_text()
+
+
+@pytest.mark.xdist_group("browser")  # one after the other, in one worker
+@pytest.mark.skipif(not BROWSER and not os.environ.get("CI"), reason="no browser: install chromium to run this test")
 def test_reader_gets_five_cards(tmp_path):
     """Run all, type, click, read five cards, open a justification; and nothing outside this machine is asked."""
     assert BROWSER, "CI needs chromium"

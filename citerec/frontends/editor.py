@@ -1079,6 +1079,7 @@ async def _cells_close(ls: EditorServer, params: types.DidCloseNotebookDocumentP
     for cell in params.cell_text_documents: await _did_close(ls, types.DidCloseTextDocumentParams(cell))
 
 # %% ../../nbs/97_editor.ipynb #e104
+_BESIDE = 50  # characters of a title that stand beside each key
 _LISTED = 60  # papers of a list; typing narrows all that there are
 
 def _item(uri: str, span: types.Range, typed: str, choice: Choice, n: int) -> types.CompletionItem:
@@ -1090,6 +1091,7 @@ def _item(uri: str, span: types.Range, typed: str, choice: Choice, n: int) -> ty
     told = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(filter(None, about)))
     return types.CompletionItem(
         choice.key, kind=kind, detail=choice.detail, documentation=told,
+        label_details=types.CompletionItemLabelDetails(description=shortened(one_line(choice.title), _BESIDE)),
         sort_text=f"{n:05}", filter_text=f"{typed} {choice.words}".strip(),
         text_edit=types.TextEdit(span, choice.key),
         command=types.Command("Add the entry", ADD_ENTRY, arguments=[uri, r.paper_id, choice.key])

@@ -1,11 +1,11 @@
 // Starts `citerec lsp` and hands it the drafts that are open. All knowledge is in the server.
-import { CompletionTriggerKind, ExtensionContext, Position, TextDocument, Uri, commands, env, window, workspace } from "vscode";
+import { ExtensionContext, Uri, commands, env, window, workspace } from "vscode";
 import { LanguageClient, LanguageClientOptions, ServerOptions } from "vscode-languageclient/node";
 
 const LANGUAGES = ["latex", "tex", "bibtex", "markdown", "quarto", "myst", "typst"];
 const INSTALL = "https://github.com/citerec/citerec#readme";
 
-const RANKED_AFTER = 700; // milliseconds
+const PATIENCE = 2; // seconds for which a list waits until it is ranked: an open list is not asked for again
 
 let client: LanguageClient | undefined;
 
@@ -14,16 +14,6 @@ function options(): Record<string, string> {
   const settings = workspace.getConfiguration("citerec");
   const said = ["corpus", "registry", "venue"].map((name): [string, string] => [name, settings.get<string>(name, "")]);
   return Object.fromEntries(said.filter(([, value]) => value !== ""));
-}
-
-/** Ask for a list once more, where the cursor still stands: the first one may not be ranked yet. */
-function again(document: TextDocument, position: Position): void {
-  setTimeout(() => {
-    const editor = window.activeTextEditor;
-    if (editor?.document === document && editor.selection.active.isEqual(position)) {
-      void commands.executeCommand("editor.action.triggerSuggest");
-    }
-  }, RANKED_AFTER);
 }
 
 /** Start the server, or say how to install it where its command is not found. */
@@ -35,17 +25,9 @@ async function start(): Promise<void> {
       ...LANGUAGES.flatMap((language) => [{ scheme: "file", language }, { scheme: "untitled", language }]),
       { notebook: "jupyter-notebook", language: "markdown" },
     ],
-    initializationOptions: options(),
+    initializationOptions: { ...options(), patience: PATIENCE },
     synchronize: { fileEvents: workspace.createFileSystemWatcher("**/*.{bib,yml}") },
     outputChannelName: "citerec",
-    middleware: {
-      provideCompletionItem: async (document, position, context, token, next) => {
-        const list = await next(document, position, context, token);
-        const begun = context.triggerKind === CompletionTriggerKind.TriggerCharacter;
-        if (begun && list && !Array.isArray(list) && list.isIncomplete) again(document, position);
-        return list;
-      },
-    },
   };
   client = new LanguageClient("citerec", "citerec", server, selected);
   try {
