@@ -25,8 +25,9 @@ GATES = {
     "exported lines in a row without an example": (80, 80),
     "private names imported from another module": (0, 0),
     "public names defined twice": (0, 0),
-    "modules above the ground that one imports": (12, 12),  # the ground is the vocabulary that all chapters share
-    "chain of imports": (16, 16),
+    # until November 2026 these two left out imports of several lines and those inside functions
+    "modules above the ground that one imports": (28, 12),  # the ground is the vocabulary that all chapters share
+    "chain of imports": (22, 16),
     "imports that do not run down": (0, 0),
     "chapters outside their wing": (0, 0),
     "chapters in a wing": (10, 10),
@@ -193,7 +194,7 @@ def imported(module: str, tree: ast.Module, home: dict) -> set[tuple[str, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom): continue
         package = ["citerec", *module.split(".")][:-node.level] if node.level else []
-        where = [*package, *filter(None, [node.module])]
+        where = [*package, *filter(None, (node.module or "").split("."))]
         if where[0] != "citerec": continue
         for alias in node.names:
             outer, inner = ".".join(where[1:]), ".".join([*where[1:], alias.name])

@@ -6,7 +6,7 @@
 __all__ = ['MEANING', 'WORDS', 'OF_THESE', 'NOTHING', 'UNREACHED', 'FAILED', 'GREY', 'CARD_CSS', 'QUOTE_CSS', 'STYLE',
            'APP_STYLE', 'Listed', 'Acts', 'Cells', 'SORTS', 'GROUPS', 'EXPORTS', 'facts_line', 'bracketed_year',
            'chosen_paper', 'notices', 'remarks', 'below', 'nothing', 'text_width', 'wrapped', 'as_paper', 'percentage',
-           'sureness_of', 'text_source', 'card_text', 'list_as_text', 'html_of', 'unfolding', 'title_html',
+           'sureness_of', 'text_source', 'card_text', 'list_as_text', 'html_of', 'share_bar', 'unfolding', 'title_html',
            'path_graph', 'strengths', 'as_papers', 'cite_box', 'card', 'edged_box', 'list_as_html', 'pages_of',
            'writers_of', 'source_line', 'plain', 'answer_text', 'answer_html', 'table_text', 'table_html', 'arranged',
            'grouped', 'exported']
@@ -268,7 +268,7 @@ def _short(text: str, most: int = _CLAIM) -> str:
     return textwrap.shorten(line, most, placeholder=" …") if " " in line[:most] else f"{line[:most]}…"
 
 # %% ../../nbs/63_cards.ipynb #c031y
-def _bar(share: float) -> str:  # 0 to 1
+def share_bar(share: float) -> str:  # 0 to 1
     "A bar, filled to that share."
     track, filled = (f"display:inline-block;height:7px;background-color:{colour}" for colour in (GREY, "#1976d2"))
     return (f'<span class="citerec-bar" aria-hidden="true" style="{track};width:96px;border-radius:4px">'
@@ -352,7 +352,7 @@ def strengths(signals: Mapping[str, float],  # of a recommendation
 def _bars(r: Recommendation) -> str:
     "Signals as bars."
     row = '<li><span class="citerec-strength">{}</span> {} {:.2f}</li>'
-    rows = "".join(row.format(html_of(words), _bar(share), share) for words, share in strengths(r.signals).items())
+    rows = "".join(row.format(html_of(words), share_bar(share), share) for words, share in strengths(r.signals).items())
     return f'<ul class="citerec-strengths" style="list-style:none;padding:0">{rows}</ul>' if rows else ""
 
 # %% ../../nbs/63_cards.ipynb #s05
@@ -407,7 +407,7 @@ QUOTE_CSS = f"margin:4px 0;padding:0 0 0 12px;border-left:3px solid {GREY}"
 
 def _confidence(r: Recommendation) -> str:
     "A bar, a word and a percentage; their meaning is shown on hover."
-    bar = "" if r.confidence is None else f"{_bar(r.confidence)} "
+    bar = "" if r.confidence is None else f"{share_bar(r.confidence)} "
     words = [f"<b>{r.strength}</b>"] * bool(r.strength) + ["best by far"] * r.by_far + [percentage(r.confidence)]
     return f'<p class="citerec-confidence" title="{html_of(f"{MEANING} {WORDS}")}">{bar}{" · ".join(words)}</p>'
 

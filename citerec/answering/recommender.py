@@ -34,7 +34,7 @@ from ..agents.query import check_text
 from ..agents.retrieval import chosen_retrievers, queries_in
 from .answers import Answer, astream_answer, is_well_answered, paper_passages
 from citerec.answering.cards import (
-    GREY, QUOTE_CSS, STYLE, _bar, as_papers, below, bracketed_year, html_of, list_as_html, list_as_text, nothing,
+    GREY, QUOTE_CSS, STYLE, share_bar, as_papers, below, bracketed_year, html_of, list_as_html, list_as_text, nothing,
     notices, path_graph, percentage, remarks, sureness_of, table_html, table_text, text_source, text_width, wrapped,
 )
 from .filters import by_rules, parse_query, reformulate, request_end
@@ -360,7 +360,7 @@ def _timeline(state: PipelineState) -> str:
     rows = ""
     for name, seconds in took.items():
         words = escape(one_line(failed.get(name) or agent_in_words(state, name)))
-        cells = (escape(name), _bar(seconds / longest), f"{1000 * seconds:,.0f} ms", words)
+        cells = (escape(name), share_bar(seconds / longest), f"{1000 * seconds:,.0f} ms", words)
         rows += "<tr>" + "".join(f'<td style="{cell}">{inner}</td>' for inner in cells) + "</tr>"
     asked = escape(shortened(state.user_text))
     total = f"{len(took)} agents, {sum(took.values()):.2f} s" if took else "no agent has run"

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['DEPTH', 'LIMIT_WORDS', 'NO_RESULTS', 'QUOTED', 'GOES_ON', 'NOTHING_NEAR', 'variants', 'Listed', 'lists_of', 'blended',
-           'by_best', 'award_words', 'limits_in_words', 'SearchResult', 'SearchResults', 'title_after', 'titles_named',
-           'results_are_far', 'search', 'Linked', 'linked_papers', 'is_person', 'read_query']
+           'by_best', 'award_words', 'limits_in_words', 'SearchResult', 'as_recommendation', 'SearchResults',
+           'title_after', 'titles_named', 'results_are_far', 'search', 'Linked', 'linked_papers', 'is_person',
+           'read_query']
 
 # %% ../../nbs/65_search.ipynb #c003
 import re
@@ -269,7 +270,7 @@ class SearchResult:
                 "found_by": list(self.found_by), "places": dict(self.places), "paper": paper | {"url": self.paper.url}}
 
 # %% ../../nbs/65_search.ipynb #s025
-def _as_recommendation(result: SearchResult) -> Recommendation:
+def as_recommendation(result: SearchResult) -> Recommendation:
     "A result as the cards take it."
     names = ("paper_id", "title", "authors", "year", "venue", "citation_count", "cited_by_count",
              "url", "doi", "arxiv_id", "bibkey")
@@ -291,7 +292,7 @@ def _card(result: SearchResult,
           acts: str = "",  # HTML of buttons for the card, escaped
           ) -> str:
     "A result as HTML."
-    r, abstract = _as_recommendation(result), result.paper.abstract
+    r, abstract = as_recommendation(result), result.paper.abstract
     kind = f"{result.paper.text_kind.capitalize()} {result.text_origin}".strip()
     more = unfolding("why", kind, f"<p>{html_of(abstract)}</p>") if abstract else ""
     how = f'<p class="citerec-confidence">{html_of(said)}</p>' if (said := _how(result)) else ""
@@ -301,7 +302,7 @@ def _card(result: SearchResult,
 
 def _lines(result: SearchResult, width: int) -> str:
     "A result as text."
-    r, paper = _as_recommendation(result), result.paper
+    r, paper = as_recommendation(result), result.paper
     head = wrapped(f"{paper.title}{f' ({paper.year})' if paper.year else ''}", width, f"{result.rank:2}. ")
     yours = f"yours: {held}" if (held := held_in(paper)) else ""  # a card has it in its title
     parts = [part for part in (facts_line(r), _how(result), yours, paper.url or "") if part]

@@ -783,12 +783,12 @@ def _parsed_steps(args: argparse.Namespace, parsed: Any) -> list[Step]:
 # %% ../../nbs/98_commands.ipynb #s013u
 def _searched(args: argparse.Namespace, text: str, recommender: "Recommender") -> Shown:
     "What `citerec search` prints."
-    from citerec.answering.search import _as_recommendation
+    from citerec.answering.search import as_recommendation
     from citerec.answering.recommender import table_of
     if args.parse: return _parsed_steps(args, recommender.parse(text)), 0
     found = recommender.search(text, args.k, parse=not args.as_it_is, num_queries=args.num_queries,
                                **limits_typed(args))
-    steps = found_steps(args, found, found.papers, lambda: table_of([_as_recommendation(r) for r in found]))
+    steps = found_steps(args, found, found.papers, lambda: table_of([as_recommendation(r) for r in found]))
     return steps, 0 if len(found) or not found.parsed.is_relevant else 1
 
 def _search(args: argparse.Namespace) -> int:

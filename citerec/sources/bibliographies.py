@@ -6,7 +6,7 @@
 __all__ = ['OUTCOMES', 'Rows', 'DATABASE', 'MY_LIBRARY', 'ZOTERO_URL', 'Finding', 'ImportReport', 'read_bibliography',
            'check_bibliography', 'no_paper', 'paper_of_entry', 'BibliographySource', 'copied_database', 'read_tables',
            'ZoteroPlace', 'zotero_place', 'Collection', 'Attachment', 'ZoteroItem', 'ZoteroLibrary', 'read_zotero',
-           'ZoteroSource', 'zotero_pdfs', 'zotero_item', 'save_in_zotero', 'main']
+           'ZoteroSource', 'zotero_pdfs', 'zotero_item', 'save_in_zotero']
 
 # %% ../../nbs/27_bibliographies.ipynb #c003
 import configparser
@@ -910,27 +910,3 @@ def save_in_zotero(papers: Sequence[Paper],
     if answer.status_code != 201:
         raise InputError(f"Zotero has refused the papers (status {answer.status_code}).", "Update Zotero.")
     return len(papers)
-
-# %% ../../nbs/27_bibliographies.ipynb #zz041
-def main() -> None:
-    "Print how long a made-up library takes that another process holds."
-    import sys
-    from citerec.testing.fake_zotero import held_database, made_up_items, write_zotero
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    with TemporaryDirectory() as folder:
-        path = write_zotero(folder, made_up_items(number))
-        print(f"{number:,} items, {path.stat().st_size / 1e6:.0f} MB")
-        with held_database(path) as do:
-            do("UPDATE itemDataValues SET value = value || ' ' WHERE valueID % 50 = 0")
-            do("BEGIN EXCLUSIVE")
-            do("DELETE FROM itemTags")
-            begun = time.perf_counter(), time.process_time()
-            library = read_zotero(folder)
-            read = time.perf_counter(), time.process_time()
-            papers = [item.to_paper() for item in library.items]
-            ended = time.perf_counter(), time.process_time()
-        print(f"read: {read[0] - begun[0]:.2f} s ({read[1] - begun[1]:.2f} s of a processor), {library}")
-        print(f"as papers: {ended[0] - read[0]:.2f} s ({ended[1] - read[1]:.2f} s of a processor), {len(papers):,}")
-        print(f"tags: {sum(len(item.tags) for item in library.items):,}")
-
-if __name__ == "__main__" and __spec__ is not None: main()  # python -m citerec.sources.bibliographies
