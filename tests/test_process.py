@@ -109,7 +109,7 @@ def wheel(tmp_path_factory):
     """The wheel of this tree, built in a copy so that no build folder is left behind."""
     copy, out = tmp_path_factory.mktemp("copy") / "citerec", tmp_path_factory.mktemp("wheel")
     copy.mkdir()
-    for name in ("citerec", *DATA_PACKAGES.values()):
+    for name in ("citerec", "editors/jupyterlab", *DATA_PACKAGES.values()):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("settings.ini", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
@@ -131,7 +131,9 @@ def test_wheel_is_complete(wheel):
     assert (modules - lab) | data <= names
     assert lab and not lab & names
     assert {"citerec/sample/papers.jsonl", "citerec/sample/edges.jsonl"} <= data
-    assert {name.split("/")[0] for name in names} == {"citerec", f"citerec-{CONFIG.version}.dist-info"}
+    folders = {"citerec", *(f"citerec-{CONFIG.version}.{kind}" for kind in ("dist-info", "data"))}
+    assert {name.split("/")[0] for name in names} == folders
+    assert any(name.endswith("labextensions/citerec/static/citerec.js") for name in names)
     assert "citerec = citerec.frontends.cli:main" in entry_points
 
 

@@ -7,8 +7,7 @@ __all__ = ['KINDS', 'Spot', 'ADD_ENTRY', 'ACCEPT', 'TextLines', 'kind_of_text', 
            'asked_at', 'Choice', 'listed_choices', 'choices_at', 'OpenText', 'TextPlace', 'Fix', 'moved', 'Desk',
            'paragraph_remarks', 'remarks_read', 'remarks_near', 'check_open', 'diagnostics_of', 'key_at',
            'record_words', 'verdict_words', 'recommended_words', 'nearest_at', 'hover_at', 'fixes_at', 'accept_remark',
-           'entry_places', 'citation_places', 'renamed', 'TextProtocol', 'EditorServer', 'edit_of', 'make_server',
-           'serve_editor']
+           'entry_places', 'citation_places', 'renamed', 'EditorServer', 'edit_of', 'make_server', 'serve_editor']
 
 # %% ../../nbs/97_editor.ipynb #e003
 import asyncio
@@ -864,7 +863,7 @@ _CELLS_OPEN, _CELLS_CHANGE, _CELLS_CLOSE = (
 _CELLS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithCells(
     [types.NotebookCellLanguage("markdown")], "jupyter-notebook")], save=True)
 
-class TextProtocol(LanguageServerProtocol):
+class _TextProtocol(LanguageServerProtocol):
     "The protocol without pygls' own texts, whose lines end at more signs than those of the protocol."
     @lsp_method(_DID_OPEN)
     def lsp_text_document__did_open(self, params: Any) -> Iterator[Any]:
@@ -902,7 +901,7 @@ class EditorServer(LanguageServer):
                  **options: Any,  # of `Desk`: corpus, registry, venue; what an editor sends comes before them
                  ):
         super().__init__("citerec", citerec.__version__, types.TextDocumentSyncKind.Incremental, _CELLS,
-                         protocol_cls=TextProtocol, max_workers=2)
+                         protocol_cls=_TextProtocol, max_workers=2)
         self.options = options
         self.pools = {name: ThreadPoolExecutor(1, f"citerec-{name}")
                       for name in ("lists", "ranking", "reading", "checks")}
