@@ -65,7 +65,7 @@ def main(name: str) -> None:
 
     sys.addaudithook(forbid)
     PARTS[name]()
-    print("attempts:", attempts)
+    print(f"attempts: {attempts}", file=sys.__stdout__, flush=True)  # in one piece: a thread may write at the same time
 
 
 def attempts_of(name: str, folder) -> str:
