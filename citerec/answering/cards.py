@@ -24,7 +24,7 @@ from urllib.parse import quote_plus, urlsplit
 from ..ground.drawing import rows_html
 from ..ground.errors import InputError
 from ..ground.identity import held_in, is_others
-from ..ground.quoting import one_line, visible
+from ..ground.quoting import one_line, shown_writers, visible
 from ..ground.schema import Paper, Passage, PipelineState, Recommendation, Relation
 from ..markup.references import bibtex_entry, citation_key, citation_keys, to_bibtex, to_csl, to_markdown, to_ris
 
@@ -560,7 +560,7 @@ def writers_of(passage: Passage,
                ) -> str:  # such as Gao and Pei, 2019; what is known of it
     "Authors and year of a passage."
     names = [one_line(name).split()[-1].rstrip("*†‡.,") for name in passage.authors if one_line(name)]
-    shown = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+    shown = shown_writers(names)
     return ", ".join(filter(None, [shown, f"{passage.year or ''}"]))
 
 # %% ../../nbs/63_cards.ipynb #q001y

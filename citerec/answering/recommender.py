@@ -46,7 +46,7 @@ from citerec.answering.search import (
 from ..ground.docstrings import documented, kind_of, value_words
 from ..ground.errors import CiterecError, InputError, extra_module
 from ..ground.files import made_once, pyplot
-from ..ground.quoting import counted, one_line, shortened
+from ..ground.quoting import counted, one_line, shortened, shown_writers
 from ..ground.running import each_of, refuse_fork
 from citerec.ground.schema import (
     AgentFailure, Paper, ParsedQuery, PipelineState, Recommendation, Relation, SearchFilter,
@@ -83,11 +83,10 @@ _COLUMNS = ("", "title", "authors", "year", "confidence", "strength", "cited", "
 def _row(r: Recommendation) -> tuple[str, ...]:
     "A paper as a row of a table."
     names = [one_line(name).split()[-1] for name in r.authors if one_line(name)]
-    writers = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     cited = "" if r.citation_count is None else f"{r.citation_count:,}"
     sure = "" if r.confidence is None else percentage(r.confidence)
     if r.choice is not None: sure = f"{sure} ({percentage(r.choice)} among these)".strip()
-    return (f"{r.rank}", one_line(r.title), writers, f"{r.year or ''}", sure, r.strength, cited,
+    return (f"{r.rank}", one_line(r.title), shown_writers(names), f"{r.year or ''}", sure, r.strength, cited,
             one_line(r.paper_id))
 
 # %% ../../nbs/69_recommender.ipynb #b006y

@@ -38,9 +38,9 @@ from ..answering.cards import sureness_of
 from ..answering.recommender import Recommender, load
 from ..ground.errors import CiterecError, InputError
 from ..ground.files import held_text, holding, made_once
-from ..ground.quoting import one_line, shortened
+from ..ground.quoting import one_line, shortened, shown_writers
 from ..ground.schema import Paper, Recommendation
-from ..markup.prose import Format, Sentence, Slot, TextFile, open_text, text_file
+from ..markup.prose import Format, Sentence, Slot, TextFile, line_starts, open_text, text_file
 from ..markup.references import citation_key
 from ..writing.bibliography import Bibliography, BibliographyEntry, papers_of_keys
 from ..writing.changes import Change, Edit
@@ -55,8 +55,6 @@ from citerec.writing.remarks import (
 )
 
 # %% ../../nbs/97_editor.ipynb #e011
-_ENDS = re.compile(r"\r\n|\r|\n")
-
 @dataclass(frozen=True)
 class TextLines:
     "A text by lines and columns, as the Language Server Protocol counts them."
@@ -65,7 +63,7 @@ class TextLines:
     @cached_property
     def starts(self) -> list[int]:
         "The offset at which each line begins."
-        return [0, *(m.end() for m in _ENDS.finditer(self.text))]
+        return line_starts(self.text)
 
     def line(self,
              number: int,  # from 0
@@ -207,10 +205,9 @@ class Choice:
     def detail(self) -> str:
         "Title, authors, year and how sure it is, on one line."
         names = [one_line(name) for name in self.authors]
-        people = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
         sure = sureness_of(self.found) if self.found and self.found.confidence is not None else ""
-        return " · ".join(filter(None, [shortened(one_line(self.title), 90), people, str(self.year or ""), sure,
-                                        "not in your bibliography" * self.is_new]))
+        return " · ".join(filter(None, [shortened(one_line(self.title), 90), shown_writers(names), str(self.year or ""),
+                                        sure, "not in your bibliography" * self.is_new]))
 
     @property
     def words(self) -> str:
@@ -232,10 +229,10 @@ def _of_entry(entry: BibliographyEntry, found: Recommendation | None = None) -> 
 _OWN, _NEW = 8, 10  # entries that fit, and papers of the corpus, that come first
 
 def listed_choices(draft: Draft,
-             found: Iterable[Recommendation],  # for the place, best first
-             near: Iterable[str] = (),  # keys of entries that are near by their text
-             left_out: Iterable[str] = (),  # keys that the citation has already
-             ) -> list[Choice]:
+                   found: Iterable[Recommendation],  # for the place, best first
+                   near: Iterable[str] = (),  # keys of entries that are near by their text
+                   left_out: Iterable[str] = (),  # keys that the citation has already
+                   ) -> list[Choice]:
     "The papers that can be cited at a place: entries that fit, papers of the corpus, the other entries."
     own, out = draft.bibliography.by_key, set(left_out)
     mine = {r.yours: r for r in found if r.yours in own}
@@ -323,10 +320,10 @@ def moved(remarks: Iterable[Remark],
           new: str,  # the text in its place
           ) -> list[Remark]:  # without those that the change has cut
     "Remarks after a change of their text."
-    lines = _ENDS.split(new)
-    by, first = len(lines) - 1 - (end[0] - start[0]), start[1] if len(lines) == 1 else 1
+    starts = line_starts(new)
+    by, first = len(starts) - 1 - (end[0] - start[0]), start[1] if len(starts) == 1 else 1
     def after(at: Spot) -> Spot:
-        return (at[0] + by, at[1] - end[1] + first + len(lines[-1])) if at[0] == end[0] else (at[0] + by, at[1])
+        return (at[0] + by, at[1] - end[1] + first + len(new) - starts[-1]) if at[0] == end[0] else (at[0] + by, at[1])
     out = list[Remark]()
     for r in remarks:
         begin, stop = (r.line, r.column), (r.end_line, r.end_column)
@@ -594,10 +591,8 @@ def diagnostics_of(desk: Desk,
     told = desk.remarks.get(key, [])
     uri = text.uri if text else from_fs_path(str(key)) or ""
     if not told: return uri, []
-    with holding(desk.held): shown = Report(tuple(told)).to_lsp((lambda _: text.text) if text else _read_text)
+    shown = Report(tuple(told)).to_lsp((lambda _: text.text) if text else None)
     return uri, [d for one in shown for d in one["diagnostics"]]
-
-def _read_text(path: Path) -> str: return path.read_text("utf-8-sig", "replace")
 
 # %% ../../nbs/97_editor.ipynb #e071
 _ESCAPED = re.compile(r"([\\`*_{}\[\]<>#|])")
@@ -611,7 +606,7 @@ def key_at(text: OpenText,
            ) -> tuple[str, int, int] | None:  # the key, and where it stands
     "The citation key at a place: in a citation, or of the entry that a bibliography has there."
     if text.kind == "bibtex":
-        start = max((m.start() for m in re.finditer(r"@", text.text[: at + 1]) if m.start() <= at), default=-1)
+        start = text.text.rfind("@", 0, at + 1)
         entry = entry_text(text.text, start) if start >= 0 else None
         return (text.text[slice(*entry.key)], *entry.key) if entry and at <= entry.span[1] else None
     end = _end(_WORD, text.text, at)
@@ -907,7 +902,6 @@ class EditorServer(LanguageServer):
                       for name in ("lists", "ranking", "reading", "checks")}
         self.waiting: dict[tuple[str, str], asyncio.TimerHandle] = {}  # what is done when typing pauses
         self.asked: OrderedDict[Any, Future[Any]] = OrderedDict()  # what is asked of a sentence
-        self.shown: dict[str, list[Choice]] = {}
         self.patience = 0.0  # seconds for which a list waits until it is ranked
 
     @made_once
@@ -1117,7 +1111,7 @@ def _quickly(desk: Desk, uri: str, citing: TypedCitation) -> list[Choice]:
     draft = desk.drafts.get(desk.root(uri))
     asked = asked_at(desk.texts[uri].text, citing)
     def choose() -> list[Choice]: return choices_at(draft, *asked, citing.others, quickly=True) if draft else []
-    return desk.remembered((id(draft and draft.own), *asked, citing.others), choose)
+    return desk.remembered((draft and draft.own, *asked, citing.others), choose)
 
 # %% ../../nbs/97_editor.ipynb #e105
 def _at(ls: EditorServer, params: Any) -> tuple[str, OpenText, int]:

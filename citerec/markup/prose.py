@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['Format', 'LARGEST', 'CELL', 'FOREIGN', 'READ_KINDS', 'NoteKind', 'CITED', 'OPEN', 'MOST', 'MASKS', 'REF', 'EQUATION',
-           'URL', 'VALUE', 'DOLLAR', 'AS_CODE', 'MOST_FILES', 'DEEPEST', 'SQUARE', 'IN_WORDS', 'Cell', 'TextFile',
-           'text_file', 'stored_change', 'format_of', 'check_kind', 'located', 'open_text', 'Span', 'Citation', 'Slot',
-           'Sentence', 'Embedded', 'OwnEntry', 'Note', 'Piece', 'unmarked', 'Paragraph', 'readable', 'Found',
-           'section_of', 'end_paragraph', 'begin', 'finish', 'heading', 'Inclusion', 'included', 'cut', 'is_no_key',
-           'asks_for_citation', 'square_marker']
+           'URL', 'VALUE', 'DOLLAR', 'AS_CODE', 'MOST_FILES', 'DEEPEST', 'SQUARE', 'IN_WORDS', 'line_starts', 'Cell',
+           'TextFile', 'text_file', 'stored_change', 'format_of', 'check_kind', 'located', 'open_text', 'Span',
+           'Citation', 'Slot', 'Sentence', 'Embedded', 'OwnEntry', 'Note', 'Piece', 'unmarked', 'Paragraph', 'readable',
+           'Found', 'section_of', 'end_paragraph', 'begin', 'finish', 'heading', 'Inclusion', 'included', 'cut',
+           'is_no_key', 'asks_for_citation', 'square_marker']
 
 # %% ../../nbs/13_prose.ipynb #p003
 import hashlib
@@ -31,7 +31,10 @@ LARGEST = 10_000_000  # bytes of a file that is read as a draft; a notebook with
 CELL = "\n\ue009\n"  # stands between the cells of a notebook, in its text
 _LINE = re.compile(r"\r\n?|\n")
 
-def _line_starts(text: str) -> list[int]: return [0, *(m.end() for m in _LINE.finditer(text))]
+def line_starts(text: str,
+                ) -> list[int]:  # offsets; the first one is 0
+    "Where each line of a text begins; a line ends at a carriage return, a line feed, or both together."
+    return [0, *(m.end() for m in _LINE.finditer(text))]
 
 @dataclass(frozen=True)
 class Cell:
@@ -64,10 +67,10 @@ class TextFile:
         return ((self.whole or self.text) if text is None else text).encode(self.encoding, "surrogateescape")
 
     @cached_property
-    def _starts(self) -> list[int]: return _line_starts(self.text)
+    def _starts(self) -> list[int]: return line_starts(self.text)
 
     @cached_property
-    def _lines(self) -> list[int]: return _line_starts(self.whole) if self.cells else self._starts
+    def _lines(self) -> list[int]: return line_starts(self.whole) if self.cells else self._starts
 
     def cell(self, offset: int) -> Cell:
         "The cell of a notebook in which a place of the text lies."
